@@ -5,11 +5,13 @@ import { agent, duration, stream } from '../src/command/flags.js'
 import { SubstratError, shellWord } from '../src/errors.js'
 import type { CallEdit } from '../src/operations/approved-calls.js'
 import { type DecisionRequest, decide } from '../src/operations/decide.js'
+import { parseAmounts } from '../src/session/budget/caps.js'
 
-type Choice = Pick<DecisionRequest, 'decision' | 'text' | 'always' | 'edits'> & { tokenId?: string }
+type Choice = Pick<DecisionRequest, 'decision' | 'text' | 'always' | 'edits' | 'grant'> & { tokenId?: string }
 
 export default class Approve extends AskingCommand {
-  static override summary = 'Approve the pending tool calls of an agent and continue its turn.'
+  static override summary =
+    'Approve the pending tool calls of an agent, or more of its budget, and continue its turn.'
   static override description =
     'Prints the reply. At a terminal, shows the calls and asks first: yes, no, edit, which opens the arguments in your editor, always, as --always does, or later. On this machine you do not need the resume token; approving revokes it. To see the pending calls, run substrat show AGENT.'
   static override examples = ['<%= config.bin %> approve notes']
@@ -29,6 +31,16 @@ export default class Approve extends AskingCommand {
         'run calls with the arguments in this JSON file, a list of {"call_id", "input"}, or - for stdin; needs TOKEN_ID',
       helpValue: 'FILE',
     }),
+    add: Flags.string({
+      description:
+        'for a turn that waits for a budget: let the agent use this much more, as in tokens=200k,usd=1; the caps over it are not changed',
+      helpValue: 'AMOUNTS',
+      exclusive: ['always', 'edits'],
+    }),
+    once: Flags.boolean({
+      description: 'for a turn that waits for a budget: let this turn go on to its end; its use counts',
+      exclusive: ['always', 'edits', 'add'],
+    }),
     timeout: duration({
       description: 'wait this long for a busy agent or a slot; default: the timeout setting',
     }),
@@ -38,10 +50,13 @@ export default class Approve extends AskingCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Approve)
     const agentId = this.resolveForWrite(args.agent)
+    const grant = grantIn(flags)
     const choice: Choice =
-      flags.edits === undefined
-        ? await this.ask(args.agent, agentId, flags.always)
-        : { ...APPROVED, always: flags.always, edits: await this.readEdits(flags.edits, args.token_id) }
+      grant !== undefined
+        ? { ...APPROVED, grant }
+        : flags.edits === undefined
+          ? await this.ask(args.agent, agentId, flags.always)
+          : { ...APPROVED, always: flags.always, edits: await this.readEdits(flags.edits, args.token_id) }
     const ctx = this.context({ waitMs: flags.timeout, isStream: flags.stream, printsReply: true })
     // A person decides only about the calls that the terminal has shown.
     const request = { agentId, token: null, ...choice, tokenId: args.token_id ?? choice.tokenId ?? null }
@@ -73,3 +88,12 @@ export default class Approve extends AskingCommand {
 }
 
 const APPROVED = { decision: 'approve', text: '' } as const
+
+function grantIn({ add, once }: { add?: string | undefined; once: boolean }): DecisionRequest['grant'] {
+  if (add === undefined) return once ? { once: true } : undefined
+  const amounts = parseAmounts(add)
+  if (typeof amounts !== 'string') return { amounts }
+  throw new SubstratError('USAGE', `--add ${shellWord(add)} is not an amount: ${amounts}`, {
+    hint: 'write it as in --add tokens=200k,usd=1',
+  })
+}

@@ -5,7 +5,8 @@ import { agent, duration, stream } from '../src/command/flags.js'
 import { decide } from '../src/operations/decide.js'
 
 export default class Deny extends AskingCommand {
-  static override summary = 'Deny the pending tool calls of an agent and continue its turn.'
+  static override summary =
+    'Deny the pending tool calls of an agent and continue its turn; or, if it waits for a budget, end it.'
   static override examples = [`<%= config.bin %> deny notes --reason 'Not on a Friday.'`]
   static override args = {
     agent,

@@ -1,6 +1,15 @@
 import { resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
-import { agent, allow, context, duration, onUnknown, rulesIn, workspaceScope } from '../src/command/flags.js'
+import {
+  agent,
+  allow,
+  budget,
+  context,
+  duration,
+  onUnknown,
+  rulesIn,
+  workspaceScope,
+} from '../src/command/flags.js'
 import { WritingCommand } from '../src/command/writing.js'
 import { parseOptions } from '../src/console/input.js'
 import { configure } from '../src/operations/configure.js'
@@ -48,6 +57,10 @@ export default class SetCommand extends WritingCommand {
       description:
         'change how much of the earlier conversation a turn begins with: all, nothing (turn), or the last N turns (last:N)',
     }),
+    budget: budget({
+      description:
+        'change the caps of the agent and everything below it: UNIT=NUMBER[/PERIOD], as in tokens=2M/day,usd=5; an empty value removes them',
+    }),
     title: Flags.string({
       description: 'change the title that list and show print; an empty value removes it',
     }),
@@ -65,6 +78,7 @@ export default class SetCommand extends WritingCommand {
       ...(flags.allow === undefined ? {} : { allow: flags.allow }),
       ...(flags['on-unknown'] === undefined ? {} : { on_unknown: rulesIn(flags['on-unknown']) }),
       ...(flags.context === undefined ? {} : { context: flags.context }),
+      ...(flags.budget === undefined ? {} : { budget: flags.budget }),
       ...(flags.title === undefined ? {} : { title: flags.title || null }),
       ...(flags.workspace === undefined ? {} : { workspace: resolve(flags.workspace) }),
       ...(flags['workspace-scope'] === undefined ? {} : { workspace_scope: flags['workspace-scope'] }),

@@ -3,6 +3,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { AskingCommand } from '../src/command/asking-command.js'
 import {
+  budget,
   context,
   drain,
   duration,
@@ -70,6 +71,10 @@ export default class Spawn extends AskingCommand {
       description:
         'a rule for calls of a tool whose result a crash lost: rerun, stop, continue, or check COMMAND; repeatable; comes before the on_unknown setting',
     }),
+    budget: budget({
+      description:
+        'caps of the agent and everything below it: tokens, usd, turns, requests or time, per hour, day, week, month or in total; default: none',
+    }),
     'if-exists': Flags.option({
       options: ['fail', 'use'] as const,
       default: 'fail',
@@ -106,6 +111,7 @@ export default class Spawn extends AskingCommand {
       workspaceScope: flags['workspace-scope'],
       context: flags.context,
       onUnknown: rulesIn(flags['on-unknown']),
+      budget: flags.budget,
       options: parseOptions(flags.option),
       prompt,
       ifExists: flags['if-exists'],

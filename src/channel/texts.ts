@@ -51,6 +51,13 @@ export function waitText(
         : {
             text: `My AI provider limits the rate of requests. I will go on at ${readableTime(wait.not_before)}.`,
           }
+    case 'budget':
+      return {
+        text:
+          wait.not_before === null
+            ? 'My budget is used up. An operator has to raise it before I can go on.'
+            : `My budget is used up. I will go on at ${readableTime(wait.not_before)}.`,
+      }
     default:
       return undefined
   }

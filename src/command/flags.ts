@@ -4,8 +4,9 @@ import type { Interfaces } from '@oclif/core'
 import { string } from '@oclif/core/args'
 import { boolean, custom, integer } from '@oclif/core/flags'
 import { clock, parseTime } from '../clock.js'
-import { SubstratError } from '../errors.js'
+import { SubstratError, shellWord } from '../errors.js'
 import type { TextPattern } from '../operations/text-pattern.js'
+import type { Cap } from '../schema/budget.js'
 import {
   MESSAGE_OPTIONS,
   type MessageOptions,
@@ -14,6 +15,7 @@ import {
   type SettableName,
 } from '../schema/message.js'
 import { WORKSPACE_SCOPES, type WorkspaceScope } from '../schema/words.js'
+import { parseCaps } from '../session/budget/caps.js'
 import { type DueTime, dueAfter } from '../session/durations.js'
 import { parseDuration } from '../settings/durations.js'
 import { isValid, parseNames } from '../settings/setting-kinds.js'
@@ -46,6 +48,18 @@ export const context = custom<string>({
     if (isValid('context', text)) return text
     throw new SubstratError('USAGE', `${JSON.stringify(text)} is not a context`, {
       hint: 'write all, turn, or last:N with N from 1 to 999',
+    })
+  },
+})
+
+/** `--budget`. An empty value removes the caps. */
+export const budget = custom<Cap[]>({
+  helpValue: 'UNIT=NUMBER[/PERIOD],…',
+  async parse(text) {
+    const caps = parseCaps(text)
+    if (typeof caps !== 'string') return caps
+    throw new SubstratError('USAGE', `--budget ${shellWord(text)} is not a budget: ${caps}`, {
+      hint: 'write it as in --budget tokens=2M/day,usd=5',
     })
   },
 })

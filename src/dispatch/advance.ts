@@ -12,6 +12,7 @@ import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { isInterrupted, isUnfinished } from '../session/status.js'
 import { isAwaitedBefore } from './arrivals.js'
+import { fitsNow } from './budget-room.js'
 import type { Context } from './context.js'
 import { wasDelivered } from './keyed-message.js'
 import { failureOf, wasStopped } from './outcome.js'
@@ -62,16 +63,17 @@ export async function continueLatest(
     state,
     !options.auto ? 'resume' : isPoked ? 'poke' : 'continuation',
   )
-  if (obstacle?.kind === 'wait') return { outcome: 'waiting', run: found as Run }
+  if (obstacle?.kind === 'wait' && !(await fitsNow(ctx, session, obstacle.wait)))
+    return { outcome: 'waiting', run: found as Run }
   if (options.settled.hasSurvivor) return { outcome: 'survivor' }
-  const whyNot = reasonToLeave(ctx, obstacle)
+  const whyNot = reasonToLeave(ctx, obstacle?.kind === 'wait' ? undefined : obstacle)
   if (whyNot !== undefined) {
     if (state.run?.status === 'open') session.append(interruptedRecords(state.run))
     return { outcome: whyNot }
   }
   const isOpen = state.run?.status === 'open'
   const started = state.run === null ? '' : ` (started ${readableTime(state.run.started_at)})`
-  const why = found?.wait == null ? 'interrupted' : 'rate-limited'
+  const why = found?.wait == null ? 'interrupted' : found.wait.kind === 'budget' ? 'waiting' : 'rate-limited'
   options.onBegin?.()
   ctx.reporter.note(`continuing the ${why} turn${started}`)
   const run = await (isOpen ? resumeTurn : continueTurn)(ctx, session, auto, { isLast })

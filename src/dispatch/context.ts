@@ -7,6 +7,7 @@ import type { SessionRecord } from '../session/records.js'
 import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
 import type { TreeBounds } from '../tree/create-agent.js'
+import type { BudgetRules } from '../turn/budget/scopes.js'
 import type { TurnProgress } from '../turn/ports.js'
 import type { Shutdown } from '../turn/stop.js'
 import type { TurnBudget } from './turn-budget.js'
@@ -24,6 +25,7 @@ interface Bounds extends TreeBounds {
   tokenLifetimeMs: number
   /** The pause before each retry of a failed request. */
   retryDelaysMs: number[]
+  budget: BudgetRules
 }
 
 interface ToolRules {

@@ -5,6 +5,7 @@ import { limits } from '../limits.js'
 import type { TurnResult } from '../schema/output.js'
 import { causeOf, WHY_STOPPED } from '../schema/reasons.js'
 import type { FailureType } from '../schema/words.js'
+import { refillText } from '../session/budget/caps.js'
 import {
   addressOf,
   decideUnknown,
@@ -145,11 +146,27 @@ function waitingFor(state: State, wait: Wait, facts: { agent: string; run_id: st
       facts: { ...facts, not_before: wait.not_before },
     })
   }
+  if (wait.kind === 'budget') return overBudget(state, wait, facts)
   const until = readableTime(wait.deadline_at ?? '')
   const message = `the turn of ${agent} is waiting for ${awaitedThing(wait)} until ${until}`
   return new SubstratError('WAITING', message, {
     hint: decisionCommands(word, wait),
     facts: { ...facts, token_id: wait.resume_token_id, deadline_at: wait.deadline_at },
+  })
+}
+
+function overBudget(state: State, wait: Wait, facts: { agent: string; run_id: string }): SubstratError {
+  const { not_before, why = 'a budget is used up' } = wait
+  const isOver = not_before !== null && Date.parse(not_before) <= clock.now()
+  const refill = isOver ? 'its turn can continue now' : refillText(not_before)
+  const word = wordOf(state)
+  const wait_for =
+    not_before === null
+      ? ''
+      : `${isOver ? '' : `wait until ${readableTime(not_before)}, then `}continue it: substrat resume ${word}; or now: `
+  return new SubstratError('WAITING', `the turn of ${state.path} waits for ${why}; ${refill}`, {
+    hint: `${wait_for}${decisionCommands(word, wait)}`,
+    facts: { ...facts, token_id: wait.resume_token_id, not_before },
   })
 }
 

@@ -118,6 +118,7 @@ function nextOfWait(wait: Wait, word: string): string {
   const { kind } = wait
   if (kind === 'not_before') return `substrat resume ${word}`
   if (kind === 'tool_result') return resultCommand(word, wait)
+  if (kind === 'budget') return raiseCommand(word)
   return kind === 'input' ? answerCommand(word) : `substrat approve ${word}`
 }
 
@@ -125,13 +126,20 @@ function nextOfWait(wait: Wait, word: string): string {
 export function decisionCommands(word: string, wait: Pick<Wait, 'kind' | 'call_ids'>): string {
   const { kind } = wait
   if (kind === 'tool_result') return resultCommand(word, wait)
+  if (kind === 'budget')
+    return `${raiseCommand(word)}; or let this turn go on: substrat approve ${word} --once; or end it: substrat deny ${word}`
   return kind === 'input' ? answerCommand(word) : `substrat approve ${word}, or substrat deny ${word}`
 }
 
 /** Names the thing that a parked turn waits for. */
 export function awaitedThing({ kind }: Pick<Wait, 'kind'>): string {
   if (kind === 'tool_result') return 'a result'
+  if (kind === 'budget') return 'a larger budget'
   return kind === 'input' ? 'an answer' : 'approval'
+}
+
+function raiseCommand(word: string): string {
+  return `substrat approve ${word} --add tokens=NUMBER`
 }
 
 /** Without `--call`, a wait for several results would refuse the command after it has rotated the token. */

@@ -16,6 +16,8 @@ import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { randomUuid } from '../start/random.js'
 import { planRetry } from '../turn/ask/retry.js'
+import { hasUnit, scopesOver } from '../turn/budget/scopes.js'
+import { TurnBudget } from '../turn/budget/turn-budget.js'
 import { drive } from '../turn/drive.js'
 import type { TurnPorts } from '../turn/ports.js'
 import { contextOfTurn } from '../turn/prompt/context.js'
@@ -28,6 +30,7 @@ import type { Decided } from '../turn/tokens.js'
 import { serveTools } from '../turn/tools/serve.js'
 import { variablesOf } from '../turn/tools/tool.js'
 import { turnIdentity } from '../turn/turn-identity.js'
+import { uncountedError } from './budget-errors.js'
 import type { Context } from './context.js'
 import { findLaunchedRun } from './keyed-message.js'
 import { flushOutbox } from './outbox.js'
@@ -153,10 +156,27 @@ export async function readyProvider(
 ): Promise<Provider> {
   const { provider_name } = session.state
   try {
-    return await ctx.providers.checkTurn(provider_name, settingsOf(session))
+    const provider = await ctx.providers.checkTurn(provider_name, settingsOf(session))
+    refuseUncounted(ctx, session, provider)
+    return provider
   } catch (error) {
     throw recordRefusal(ctx, session, error, message)
   }
+}
+
+function budgetOf({ bounds, command }: Context, session: Session): TurnPorts['budget'] {
+  const of = TurnBudget.of(session, bounds.budget, command)
+  return of && { of, turn: bounds.budget.turn, waitMs: bounds.waitMs }
+}
+
+/** A provider that reports no cost would make a cap in dollars useless. */
+function refuseUncounted({ store, bounds }: Context, { state }: Session, { reports }: Provider): void {
+  if (reports?.usd === true) return
+  const scopes = scopesOver(store, state, bounds.budget)
+  const scope = hasUnit(scopes, 'usd')
+    ? scopes.find(({ caps }) => caps.some(({ unit }) => unit === 'usd'))
+    : undefined
+  if (scope !== undefined) throw uncountedError(state, scope.path)
 }
 
 async function runTurn(
@@ -240,6 +260,7 @@ function portsOf(
       }),
     planRetry: (error, failures, retryAfterMs, waits) =>
       planRetry(error, failures, retryAfterMs, { delaysMs: bounds.retryDelaysMs }, waits),
+    budget: budgetOf(ctx, session),
     tokenExpiry: () => new Date(clock.now() + bounds.tokenLifetimeMs).toISOString(),
     onToken: (secret) => reporter.token(secret, session.id),
     onText: (text) => reporter.text(text, session.id, session.state.run?.run_id ?? ''),

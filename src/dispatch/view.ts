@@ -13,6 +13,7 @@ import type { Location, Run, State, Wait } from '../session/state.js'
 import { openWait } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import type { Store } from '../storage/store.js'
+import { ownBudget } from './view-budget.js'
 
 /** `hasMail` saves reading the inbox; for commands that show many agents. */
 export function viewAgent(
@@ -43,6 +44,7 @@ export function viewAgent(
     ...(state.allow.length === 0 ? {} : { allow: state.allow }),
     ...(state.refused === undefined ? {} : { refused: state.refused }),
     ...nextSlotOf(state),
+    ...(state.budget?.caps === undefined ? {} : { budget: ownBudget(store, state) }),
     ...(state.moved === undefined ? {} : { moved_to: state.moved.to }),
     ...(status === 'running' && stoppedHolder(store, state.id) !== undefined && { stopped: true }),
   }
@@ -118,13 +120,14 @@ function viewWait(state: State, run: Run | PastRun | null, log: AgentAccess): Wa
   const wait = run?.run_id === state.run?.run_id ? openWait(state) : null
   if (wait === null) return null
   const asks = asksOf(log, wait) ?? []
-  const { kind, resume_token_id, deadline_at, not_before } = wait
+  const { kind, resume_token_id, deadline_at, not_before, why } = wait
   return {
     kind,
     token: null,
     token_id: resume_token_id,
     deadline_at,
     not_before,
+    ...(why === undefined ? {} : { why }),
     asks: asks.map(({ call_id, tool, input }) => ({
       ...(kind === 'tool_result' ? { call_id } : {}),
       tool,

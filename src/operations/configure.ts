@@ -1,6 +1,7 @@
 /** `set`: changes the settings of an agent, from its next turn on. */
 
 import { checkAllow, checkRules } from '../dispatch/allow.js'
+import { checkBudget, checkUsed } from '../dispatch/budget-check.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { wordOf } from '../dispatch/outcome.js'
@@ -64,6 +65,12 @@ export async function configure(
     checkAllow(ctx, provider, changes.allow ?? [])
     checkRules(ctx, { provider: state.provider_name, kind: provider.kind }, changes.on_unknown ?? [])
     checkContext(state.provider_name, provider, changed, changes.context ?? state.context ?? 'all')
+    if (changes.budget !== undefined) {
+      checkBudget(ctx, changes.budget, { provider: state.provider_name, reports: provider.reports })
+      checkUsed(ctx, state, changes.budget)
+      // Durable before the cap: a child looks for caps above it only in a home that has accounts.
+      ctx.store.accounts?.open(state.id)
+    }
     // The kept server was started with the old settings.
     if (
       isHere ||

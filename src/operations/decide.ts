@@ -18,6 +18,7 @@ import { asksOf, viewTurn } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
 import { readClock } from '../host/identity.js'
+import type { Amounts } from '../schema/budget.js'
 import type { TurnResult } from '../schema/output.js'
 import type { Actor, Ask } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
@@ -26,6 +27,7 @@ import type { Session } from '../session/session.js'
 import type { State, TokenEntry, Wait } from '../session/state.js'
 import { howEnded, openWait } from '../session/status.js'
 import type { Store } from '../storage/store.js'
+import { TurnBudget } from '../turn/budget/turn-budget.js'
 import {
   alreadyDecided,
   checkToken,
@@ -56,6 +58,8 @@ export interface DecisionRequest {
   text: string
   /** The result is an error. */
   isFailed?: boolean
+  /** With the approval of a wait for a budget. */
+  grant?: { amounts?: Amounts; once?: true }
   /** The call that gets the result; null: the only one of the wait. */
   call?: string | null
   /** The one who decides. Undefined: the actor of this process. */
@@ -107,6 +111,7 @@ async function decideIn(visit: Visit, request: DecisionRequest): Promise<void> {
     call_id,
     key,
     actor: request.actor,
+    ...(request.grant === undefined ? {} : { grant: grantNow(visit, request.grant) }),
     ...(request.edits === undefined ? {} : { edits: editRecords(session, asks, request.edits) }),
     ...given,
   }
@@ -114,6 +119,16 @@ async function decideIn(visit: Visit, request: DecisionRequest): Promise<void> {
   const not =
     request.token === null && key === null ? 'do not decide again: the decision is stored' : undefined
   await visit.begin((options) => decideTurn(ctx, session, decided, asks, options), not)
+}
+
+/** The amounts are added in the windows of this moment. */
+function grantNow(
+  { ctx, session }: Visit,
+  grant: NonNullable<DecisionRequest['grant']>,
+): NonNullable<Decided['grant']> {
+  if (grant.amounts === undefined) return grant
+  const windows = TurnBudget.of(session, ctx.bounds.budget, ctx.command)?.windowsNow() ?? {}
+  return { ...grant, windows }
 }
 
 /** The token that an earlier answer with this key consumed. */
@@ -219,7 +234,12 @@ function tooLate(state: State, { wait, expires_at }: TokenEntry): SubstratError 
   )
 }
 
-function checkDecision(state: State, wait: Wait, { decision }: DecisionRequest): void {
+function checkDecision(state: State, wait: Wait, { decision, grant, always, edits }: DecisionRequest): void {
+  if (wait.kind === 'budget') {
+    checkBudgetDecision(state, wait, { decision, grant, always, edits })
+    return
+  }
+  if (grant !== undefined) throw wrongDecision(state, wait, `${MATTER[wait.kind]}, not for a budget`)
   // An agent program makes its own tool results.
   const isOfModel = state.run?.calls.length !== 0
   const isForOne = wait.kind === 'tool_result' || wait.call_ids.length === 1
@@ -233,6 +253,24 @@ function checkDecision(state: State, wait: Wait, { decision }: DecisionRequest):
     ? 'a result is for one call, but it asks about several'
     : 'an agent program makes its own tool results'
   throw wrongDecision(state, wait, `${why}; use ${others}`)
+}
+
+function checkBudgetDecision(
+  state: State,
+  wait: Wait,
+  {
+    decision,
+    grant,
+    always = false,
+    edits,
+  }: Pick<DecisionRequest, 'decision' | 'grant' | 'always' | 'edits'>,
+): void {
+  if (
+    decision === 'deny' ||
+    (decision === 'approve' && grant !== undefined && !always && edits === undefined)
+  )
+    return
+  throw wrongDecision(state, wait, `${MATTER.budget}; say how much: --add or --once`)
 }
 
 const MATTER: Record<Wait['kind'], string> = {

@@ -73,6 +73,17 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
     parent,
     records: ({ path }) => [
       createdRecord({ id, name, parent, path, allow, onUnknown, context, ...settings, ...byActor() }),
+      createdRecord({
+        id,
+        name,
+        parent,
+        path,
+        allow,
+        onUnknown,
+        context,
+        budget: from.budget?.caps,
+        ...settings,
+      }),
       seeded,
     ],
     command: ctx.command,

@@ -8,8 +8,10 @@ import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { viewSchedules } from '../dispatch/schedule-view.js'
 import { SET_TIMER, tickerTrouble } from '../dispatch/ticker.js'
 import { turnObstacle } from '../dispatch/turn-obstacle.js'
+import { decisionCommands, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { turnPrompt } from '../dispatch/turn-prompt.js'
 import { incompleteOf, viewAgent, viewTurn } from '../dispatch/view.js'
+import { budgetsOver } from '../dispatch/view-budget.js'
 import { SubstratError, shellWord } from '../errors.js'
 import { hasDueMail, type MailIndex, mailIndexOf, nextDueAt } from '../mail/inbox.js'
 import type { AgentView, Grant, ShownAgent } from '../schema/output.js'
@@ -31,7 +33,7 @@ import { peekSummary } from '../session/peek-summary.js'
 import { readRecordText, readText } from '../session/read.js'
 import type { RecordKind, SessionRecord } from '../session/records.js'
 import { runningTools } from '../session/running-tools.js'
-import type { Location, Refusal, Run, State } from '../session/state.js'
+import type { Location, Refusal, Run, State, Wait } from '../session/state.js'
 import { isCompactedSince, isUnfinished, type Status } from '../session/status.js'
 import { statusNow } from '../session/status-now.js'
 import { troubleOf } from '../session/trouble.js'
@@ -116,6 +118,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent, ofSetting: 
   const said = state.reply === null ? undefined : access.recordAt(state.reply)
   const reply = said === undefined ? null : readRecordText(store, agentId, said)
   const status = statusNow(store, state, isHeld)
+  const over = budgetsOver(store, state)
   const stopped = holder === null ? undefined : stoppedHolder(store, agentId, holder)
   const about = {
     ...viewTurn(store, state, state.run, reply, access),
@@ -142,6 +145,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent, ofSetting: 
     topic: topicOf(state.title, state.title === null ? firstMessage(store, agentId, opened) : undefined),
     instructions: state.instructions === null ? null : readText(store, agentId, state.instructions),
     options: state.options,
+    ...(over.length === 0 ? {} : { budgets: over }),
     grants: [...state.allow.map((entry) => grantOf(state, entry)), ...ofSetting],
     ...(state.on_unknown === undefined ? {} : { on_unknown: state.on_unknown }),
     context: state.context ?? 'all',
@@ -208,6 +212,7 @@ function whyUnfinished(store: Store, state: State, status: Status): string | nul
 
 /** The reason that the provider gave for its rate limit. */
 function whyLimited(run: Run | null, at: (at: Location) => SessionRecord): string | null {
+  if (run?.wait?.kind === 'budget') return run.wait.why ?? 'its budget is used up'
   if (run?.wait?.kind !== 'not_before') return null
   const record = at(run.wait.at)
   return (record.kind === 'run.waiting' ? record.why : undefined) ?? 'its provider limits it'
@@ -235,6 +240,7 @@ function stepNow(
     const until = obstacle.wait.not_before ?? ''
     return stepAtLimit(state.path, until, Date.parse(until) <= clock.now())
   }
+  if (obstacle?.kind === 'wait' && obstacle.wait.kind === 'budget') return stepAtBudget(state, obstacle.wait)
   if (obstacle?.kind === 'unknown') return { command: obstacle.next, sentence: decideUnknown(state.path) }
   if (obstacle !== undefined) return obstacle.next === null ? undefined : { command: obstacle.next }
   const { refused = [] } = state
@@ -245,6 +251,20 @@ function stepNow(
   if (isUnfinished(state) || hasMail) return { command: `substrat resume ${name}` }
   const at = shown_status === 'scheduled' ? nextDueAt(store, state) : null
   return at === null ? { command: repetitionOf(state, refused) } : stepWhenScheduled(state.path, at)
+}
+
+function stepAtBudget(state: State, wait: Wait): StepNow {
+  const decide = decisionCommands(wordOf(state), wait)
+  const command = obstacleCommand(decide)
+  if (wait.not_before === null) return { command, sentence: `raise its budget: ${decide}` }
+  const isOver = Date.parse(wait.not_before) <= clock.now()
+  const step = stepAtLimit(state.path, wait.not_before, isOver)
+  return { command: step.command, sentence: `${step.sentence}; or now: ${decide}` }
+}
+
+/** The first of the commands. */
+function obstacleCommand(commands: string): string {
+  return commands.split(';')[0] ?? commands
 }
 
 /** A hold and a gate come before it while they are there. Once they are gone, the message must be sent again. */

@@ -1,6 +1,7 @@
 /** `spawn`: creates an agent and, with a prompt, runs its first turn. */
 
 import { checkAllow, checkRules } from '../dispatch/allow.js'
+import { checkBudget } from '../dispatch/budget-check.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { effectOfCreation, withEffect } from '../dispatch/effect.js'
@@ -12,6 +13,7 @@ import { CREATED, viewTurn } from '../dispatch/view.js'
 import { SubstratError } from '../errors.js'
 import { checkContext, contextByDefault } from '../provider/context.js'
 import { checkWorkspace } from '../provider/workspace.js'
+import type { Cap } from '../schema/budget.js'
 import { type MessageOptions, messageOptions } from '../schema/message.js'
 import type { WorkspaceScope } from '../schema/words.js'
 import { byActor } from '../session/actor.js'
@@ -47,6 +49,8 @@ export interface SpawnRequest extends Omit<MessageOptions, 'key' | 'digest'> {
   context?: string | undefined
   /** Rules for calls whose result a crash lost. */
   onUnknown?: string[] | undefined
+  /** The caps of the agent and everything below it. */
+  budget?: Cap[] | undefined
   options: Record<string, string>
   prompt: string | null
   /** What to do if a living agent has the name. */
@@ -181,6 +185,7 @@ async function settingsOf(ctx: Context, request: SpawnRequest): Promise<Checked>
   checkAllow(ctx, found, request.allow)
   checkRules(ctx, { provider, kind: found.kind }, request.onUnknown ?? [])
   if (request.context !== undefined) checkContext(provider, found, facts, request.context)
+  if (request.budget !== undefined) checkBudget(ctx, request.budget, { provider, reports: found.reports })
   const byDefault = above === undefined ? ctx.bounds.context : (above.context ?? 'all')
   return { ...settings, context: request.context ?? contextByDefault(found, facts, byDefault) }
 }

@@ -82,8 +82,9 @@ function isShown({ agents, strays }: Forest<AgentSummary>, id: string, all: bool
 function viewNode(agent: AgentView, state: AgentSummary, children: TreeNode[]): TreeNode {
   const { id, name, path, title, parent, provider, model, status, shown_status, inbox } = agent
   const { workspace, created_at, updated_at } = agent
+  const { budget } = agent
   // A literal: with very many agents, spreading would take half of the total time, and adding fields to an object a tenth.
-  return {
+  const node: TreeNode = {
     id,
     name,
     path,
@@ -104,4 +105,5 @@ function viewNode(agent: AgentView, state: AgentSummary, children: TreeNode[]): 
     reminders: state.reminders.length,
     children,
   }
+  return budget === undefined ? node : { ...node, budget }
 }

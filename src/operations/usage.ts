@@ -1,10 +1,12 @@
 /** `usage`: adds up the tokens and costs of agents. Takes no lock and writes nothing. */
 import { missingLog } from '../dispatch/read-state.js'
+import { homeBudget, ownBudget } from '../dispatch/view-budget.js'
 import { SubstratError } from '../errors.js'
 import type { RemovedAgent } from '../format.js'
+import type { BudgetUse } from '../schema/output.js'
 import type { UsageRow, UsedView } from '../schema/output-overview.js'
 import { NO_RUNS } from '../session/fold/usage.js'
-import { peekState } from '../session/peek-state.js'
+import { peekState, readableState } from '../session/peek-state.js'
 import type { State } from '../session/state.js'
 import { addTo, type Grouping, type Sums, sumsOfLog, sumsOfRemoved } from '../session/usage-sums.js'
 import type { Store } from '../storage/store.js'
@@ -46,7 +48,29 @@ export function viewUsage(store: Store | undefined, request: UsageRequest): Used
   }
   const all: Sums = { total: NO_RUNS, rows: new Map() }
   for (const { sums } of counted.sort(oldestFirst)) addTo(all, sums)
-  return { by, since, total: all.total, rows: rowsInOrder(all, by), removed, damaged }
+  const budgets = store === undefined ? [] : budgetsOf(store, request, ids)
+  return {
+    by,
+    since,
+    total: all.total,
+    rows: rowsInOrder(all, by),
+    ...(budgets.length === 0 ? {} : { budgets }),
+    removed,
+    damaged,
+  }
+}
+
+/** The caps of the counted agents, and of the home if all are counted. */
+function budgetsOf(store: Store, { agentId, treeOf }: UsageRequest, ids: Set<string>): BudgetUse[] {
+  const isAll = agentId === undefined && treeOf === undefined
+  const own = store.accounts?.isUsed === true ? [...ids] : []
+  return [
+    ...(isAll ? homeBudget(store) : []),
+    ...own.flatMap((id) => {
+      const state = readableState(store, id)
+      return state === undefined ? [] : ownBudget(store, state)
+    }),
+  ]
 }
 
 /** The removed agents that are meant, and the ids of those whose files are damaged. `ids`: the agents that are counted. */

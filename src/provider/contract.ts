@@ -55,6 +55,8 @@ interface ProviderFacts {
    * Throws a `ProviderFailure`. The model in `settings` may be null.
    */
   models?(settings: ProviderSettings, options: CallOptions): Promise<ListedModel[]>
+  /** The parts of a usage that the provider reports. A budget in dollars is refused unless `usd` is true. Default: unknown. */
+  reports?: { tokens?: boolean; usd?: boolean }
   /** Names of environment variables that hold this provider's secrets. Tools in its turns do not receive them. */
   secrets?(settings: ProviderSettings): string[]
 }
@@ -113,6 +115,11 @@ export interface ModelProvider extends ProviderFacts {
   kind: 'model'
   /** False if the model cannot summarise: compaction then drops the beginning of a conversation. Default true. */
   summarises?: boolean
+  /**
+   * The limit of a response with these settings, in tokens. Optional. Under a budget, substrat sets the option `max_tokens`, if the provider
+   * has it, so that a response uses no more than it holds.
+   */
+  responseTokensMax?(settings: ProviderSettings): number | undefined
   /** Streams the response to one request. The stream ends after exactly one `stop`; without it the turn fails. */
   complete(request: ModelRequest, options: CallOptions): AsyncIterable<ModelEvent>
 }

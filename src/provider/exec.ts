@@ -21,6 +21,7 @@ const STDERR_BYTES_TOLD = 2000
 export const exec: AgentProvider = {
   kind: 'agent',
   isOneCall: true,
+  reports: { tokens: false, usd: false },
   description: 'any program: the shell runs it each turn, prompt on stdin, reply on stdout',
   options: {
     command: 'the shell command to run each turn',

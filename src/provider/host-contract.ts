@@ -28,6 +28,8 @@ export interface AgentHost {
    * server is killed first. Null if this turn must not keep a server: then use `launch`.
    */
   launchServer: ((command: LaunchCommand, options: CallOptions) => Promise<LaunchedServer>) | null
+  /** The limit of this turn in US dollars. Undefined without a budget in dollars. Hand it on if the program has such a limit. */
+  budgetUsd?: number
   /** The server that an earlier turn of this agent kept, if it still runs. This turn may use it or kill it. */
   server: KeptServer | null
 }

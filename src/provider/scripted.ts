@@ -17,6 +17,7 @@ const LOOK_MS = 20
 export const scripted: ModelProvider = {
   kind: 'model',
   summarises: false,
+  reports: { tokens: true },
   description: 'for rehearsals and tests: answers `echo: <prompt>`, or from a scenario file',
   options: {
     scenario:

@@ -18,6 +18,7 @@ export function boundsFrom(
       toolTimeoutMs: settings.durationMs('tool_timeout'),
       tokenLifetimeMs: settings.durationMs('token_lifetime'),
       retryDelaysMs: settings.durationsMs('retry_delays'),
+      budget: settings.budget(),
     },
     tools: {
       allow: settings.names('allow'),

@@ -1,7 +1,9 @@
 /** The text of config.json, checked. It has general settings and settings of providers (`openai.model`). */
+
 import { SubstratError, shellWord } from '../errors.js'
 import { isPlainObject } from '../format.js'
 import { SETTINGS } from '../schema/settings.js'
+import { parseCaps } from '../session/budget/caps.js'
 import type { Store } from '../storage/store.js'
 import { channelsTrouble } from './channels.js'
 import { jsonTrouble, lineOfField } from './json-lines.js'
@@ -80,6 +82,8 @@ function valueTrouble(key: string, value: unknown): string | undefined {
   if (kind === 'targets') return `${key} ${targetsTrouble(value)}`
   if (kind === 'servers') return `${key} ${serversTrouble(value)}`
   if (kind === 'channels') return `${key} ${channelsTrouble(value)}`
+  const why = typeof value === 'string' && kind === 'budget' ? parseCaps(value) : undefined
+  if (typeof why === 'string') return `${key} is not a budget: ${why}`
   return `${key} must be ${EXPECTED[kind]}, not ${JSON.stringify(value)}`
 }
 

@@ -2,6 +2,8 @@
 import type { ConfiguredServer, McpServer } from '../schema/config.js'
 import { CONFIG_PREDICATES } from '../schema/generated/config-predicates.js'
 import type { SettingKind } from '../schema/settings.js'
+import { isZone } from '../session/budget/calendar.js'
+import { parseAmounts, parseCaps } from '../session/budget/caps.js'
 import { parseRule } from '../turn/tools/on-unknown.js'
 import { channelsTrouble } from './channels.js'
 import { parseDuration } from './durations.js'
@@ -19,6 +21,10 @@ export const EXPECTED: Record<SettingKind, string> = {
     'an array of rules: ["TOOL=ACTION"], with an entry as in allow, and rerun, stop, continue or check COMMAND',
   context: 'all, turn, or last:N with N from 1 to 999',
   workspace_scope: 'host or any',
+  budget: 'caps such as tokens=2M/day,requests=500/hour',
+  amounts: 'amounts such as tokens=500k,usd=2,time=30m',
+  weight: 'a number from 0 to 1, such as 0.1',
+  zone: 'a time zone such as Europe/Berlin or UTC',
   switch: 'on or off',
   targets: 'an array of targets: [{"name": "…", "on": ["waiting", "failed"], "url": "https://…"}]',
   channels: 'an array of channels: [{"name": "…", "type": "…", "senders": […], "agent": {…}}]',
@@ -38,6 +44,9 @@ export function isValid(kind: SettingKind, value: string): boolean {
   if (kind === 'channels') return channelsTrouble(value) === undefined
   if (kind === 'rules') return parseRules(value) !== undefined
   if (!isOfKind(kind, value)) return false
+  if (kind === 'budget') return typeof parseCaps(value) !== 'string'
+  if (kind === 'amounts') return typeof parseAmounts(value) !== 'string'
+  if (kind === 'zone') return isZone(value)
   // No pattern says how long a duration may be.
   if (kind === 'duration') return parseDuration(value) !== undefined
   if (kind === 'durations')

@@ -8,11 +8,15 @@ import { suggestion } from '../closest.js'
 import { SubstratError } from '../errors.js'
 import type { NotifyTarget } from '../outbound/notify.js'
 import { type ProviderDefaults, type ProviderRegistry, unknownOptionError } from '../provider/registry.js'
+import type { Amounts, Cap } from '../schema/budget.js'
 import type { McpServer } from '../schema/config.js'
 import type { SettingView } from '../schema/output-home.js'
 import { SETTINGS } from '../schema/settings.js'
 import type { WorkspaceScope } from '../schema/words.js'
+import { machineZone } from '../session/budget/calendar.js'
+import { parseAmounts, parseCaps } from '../session/budget/caps.js'
 import type { Store } from '../storage/store.js'
+import type { BudgetRules } from '../turn/budget/scopes.js'
 import { parseChannels } from './channels.js'
 import {
   type ConfigValues,
@@ -159,6 +163,17 @@ export class Settings {
 
   workspaceScope(): WorkspaceScope {
     return this.get('workspace_scope').value as WorkspaceScope
+  }
+
+  /** The rules of budgets. Nearly no home has one, so the time zone is looked up only when it is needed. */
+  budget(): BudgetRules {
+    const { value } = this.get('budget')
+    return {
+      caps: value === null ? [] : (parseCaps(value) as Cap[]),
+      turn: parseAmounts(this.get('budget_turn').value as string) as Amounts,
+      cachedWeight: Number(this.get('budget_cached').value),
+      zone: () => this.get('timezone').value ?? machineZone(),
+    }
   }
 
   servers(): Record<string, McpServer> {

@@ -83,6 +83,8 @@ async function createOnDisk(
     'encode' in agent
       ? agent.encode({ path })
       : encodeBatch(undefined, placed(store, agent.records({ path }), scope))
+  // A child looks for caps above it only in a home that has accounts.
+  if (state.budget?.caps !== undefined) store.accounts?.open(agent.id)
   const files = {
     agentId: agent.id,
     log: bytes,

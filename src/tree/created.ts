@@ -2,6 +2,7 @@
 
 import { FORMAT } from '../format.js'
 import type { Actor } from '../schema/types.js'
+import type { Cap } from '../schema/budget.js'
 import type { NewRecord } from '../session/records.js'
 
 export interface AgentFacts {
@@ -24,6 +25,8 @@ export interface AgentFacts {
   context?: string | undefined
   /** Its creator. Undefined for an agent of `spawn_agent`. */
   actor?: Actor | undefined
+  /** The caps of the agent and everything below it. */
+  budget?: Cap[] | undefined
 }
 
 export function createdRecord(facts: AgentFacts): NewRecord {
@@ -41,6 +44,7 @@ export function createdRecord(facts: AgentFacts): NewRecord {
     onUnknown = [],
     context = 'all',
     actor,
+    budget = [],
   } = facts
   return {
     kind: 'session.created',
@@ -58,5 +62,6 @@ export function createdRecord(facts: AgentFacts): NewRecord {
     ...(onUnknown.length === 0 ? {} : { on_unknown: onUnknown }),
     ...(context === 'all' ? {} : { context }),
     ...(actor === undefined ? {} : { actor }),
+    ...(budget.length === 0 ? {} : { budget }),
   }
 }

@@ -10,6 +10,7 @@ import type { AgentProvider, ModelProvider } from '../provider/contract.js'
 import { type FailureReport, saysNothing } from '../provider/failure.js'
 import { causeOf } from '../schema/reasons.js'
 import type { CallRecord } from '../schema/types.js'
+import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run } from '../session/state.js'
 import { appendStep } from './append-step.js'
@@ -21,6 +22,7 @@ import { NO_RETRY } from './ask/retry.js'
 import { callRecords, storedItems } from './ask/stored.js'
 import { UncaughtErrors } from './ask/uncaught-errors.js'
 import { shortenedInput } from './asks.js'
+import { Holds } from './budget/holds.js'
 import { callPolicy } from './call-policy.js'
 import { Compaction } from './compaction.js'
 import { pause } from './pause.js'
@@ -29,7 +31,7 @@ import { spoiledInARow } from './prompt/answered-before.js'
 import { openCalls } from './prompt/calls.js'
 import { usedByRequest, usedFields } from './step/records.js'
 import { step } from './step/step.js'
-import type { Effect, TurnEvent } from './step/turn-event.js'
+import type { Effect, Step, TurnEvent } from './step/turn-event.js'
 import type { TurnStop } from './stop.js'
 import { type MintedToken, mintToken } from './tokens.js'
 import { ToolRuns } from './tool-runs.js'
@@ -46,9 +48,9 @@ export async function drive(
   const slot = begins?.type === 'ask' ? await ports.takeSlot() : undefined
   const turn = new Turn(session, ports, slot)
   try {
-    let effect = turn.persist(first)
+    let effect = await turn.next(first)
     turn.stop = openStop(session.state.run as Run)
-    while (effect !== undefined) effect = turn.persist(await turn.perform(effect))
+    while (effect !== undefined) effect = await turn.next(await turn.perform(effect))
     return session.state.run as Run
   } finally {
     await turn.close()
@@ -68,6 +70,7 @@ class Turn {
   readonly uncaught = new UncaughtErrors()
   private readonly tools: ToolRuns
   private readonly compaction: Compaction
+  private readonly held: Holds
 
   constructor(
     private readonly session: Session,
@@ -76,6 +79,10 @@ class Turn {
   ) {
     this.tools = new ToolRuns(session, ports, this)
     this.compaction = new Compaction(session, ports, this)
+    this.held = new Holds(session, ports, {
+      tried: () => this.compaction.tried,
+      newToken: (from) => this.newToken(from),
+    })
   }
 
   persist(event: TurnEvent): Effect | undefined {
@@ -85,9 +92,32 @@ class Turn {
       event.type === 'stopped' ? { ...event, by: stop.askedBy() } : event,
       callPolicy(this.session, this.ports.toolbox.policy, event),
     )
+    const { records, effect } = this.decide(event)
+    this.record(this.held.take(records))
+    return effect
+  }
+
+  /** The same. Where a cap is over the agent, a request to its model holds what it may use, in the same batch. */
+  async next(event: TurnEvent): Promise<Effect | undefined> {
+    if (this.held.isOff) return this.persist(event)
+    const { records, effect } = this.decide(event)
+    const asks = await this.held.beforeRequest(records).catch((error) => {
+      // Without the request nothing is lost: the log has the step before it.
+      this.record(records.filter(({ kind }) => kind !== 'model.requested'))
+      throw error
+    })
+    this.record(asks.records)
+    await this.held.publish()
+    return asks.effect === 'same' ? effect : asks.effect
+  }
+
+  private decide(event: TurnEvent): Step {
+    return step(this.session.state, event, callPolicy(this.session, this.ports.toolbox.policy, event))
+  }
+
+  private record(records: NewRecord[]): void {
     this.tools.note(records)
     appendStep(this.session, this.ports, records)
-    return effect
   }
 
   /** Returns the effect's outcome. If the turn is stopped while it waits for a slot, it counts as stopped, not failed. */
@@ -116,13 +146,16 @@ class Turn {
       case 'pause':
         return this.pauseBefore(effect)
       case 'compact':
-        return this.compaction.run(this.ports.provider as ModelProvider)
+        return (await this.holdFor('summary')) ?? this.compaction.run(this.ports.provider as ModelProvider)
+      case 'await_budget':
+        return this.awaitBudget(effect.why)
     }
   }
 
   async close(): Promise<void> {
     this.uncaught.close()
     this.stop.close()
+    await this.held.publish().catch(() => undefined)
     await this.releaseSlot()
     await this.ports.toolbox.stop()
     // As with an agent program: processes in groups of their own may outlive only a completed turn.
@@ -131,13 +164,14 @@ class Turn {
 
   private async ask(): Promise<TurnEvent> {
     const { provider, settings, toolbox, onText } = this.ports
-    if (provider.kind === 'agent') return this.askAgent(provider)
+    if (provider.kind === 'agent') return (await this.holdFor('program')) ?? this.askAgent(provider)
     await this.tools.startToolServers()
     if (this.stop.signal.aborted) return this.stopped()
     await this.takeSlot()
     const ends = { signal: this.stop.signal, uncaught: this.uncaught }
     const { tried } = this.compaction
-    const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText, tried)
+    const bounded = this.held.bounded(settings)
+    const asked = await askModel(this.session, provider, bounded, toolbox.definitions, ends, onText, tried)
     await this.releaseSlot()
     if (asked.outcome === 'stopped') return this.stopped(asked)
     if (asked.outcome === 'failed') {
@@ -178,6 +212,7 @@ class Turn {
         stop: this.stop,
         uncaught: this.uncaught,
         environment: environment(this.session.state.run as Run),
+        budgetUsd: this.held.usd,
         tools: tools === null ? null : { ...tools, respond: served.respond },
         keepsServer: () => this.ports.keepsServers && !calls.isDone,
         // The result of `complete` is the agent's last reply: drop any later one.
@@ -224,6 +259,26 @@ class Turn {
     const { token, secret } = mintToken(expiresAt)
     this.session.onceDurable('run.waiting', () => this.ports.onToken(secret))
     return token
+  }
+
+  /** Undefined once the budgets allow it. Otherwise the event that ends or parks the turn. */
+  private async holdFor(what: 'summary' | 'program'): Promise<TurnEvent | undefined> {
+    for (;;) {
+      const found = await this.held.before(what)
+      if (found === undefined) return undefined
+      // A summary has no record of its own before its request.
+      if (found.type === 'held') return what === 'summary' ? void this.record([found.record]) : undefined
+      if (found.type === 'over_budget') return found
+      const event = await this.awaitBudget(found.why)
+      if (event.type !== 'retry') return event
+    }
+  }
+
+  private async awaitBudget(why: string): Promise<TurnEvent> {
+    await this.releaseSlot()
+    const event = await pause(this.held.pauseMs(why), this.stop)
+    if (event.type === 'retry') await this.takeSlot()
+    return event
   }
 
   /** On a file system without sockets the turn runs, but without substrat's tools. */

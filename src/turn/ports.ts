@@ -1,8 +1,10 @@
 /** The engine's services for a turn: provider, slots, tools, and output to the user. */
 import type { JsonObject, Provider, ProviderSettings } from '../provider/contract.js'
 import type { McpStdioServer } from '../provider/host-contract.js'
+import type { Amounts } from '../schema/budget.js'
 import type { RunError, Usage } from '../schema/types.js'
 import type { Run, State } from '../session/state.js'
+import type { TurnBudget } from './budget/turn-budget.js'
 import type { RetryPlan } from './step/turn-event.js'
 import type { ServedTools } from './tools/serve.js'
 import type { ToolCaller } from './tools/tool.js'
@@ -17,6 +19,15 @@ export type TurnProgress =
   /** A piece of the program's stderr. */
   | { type: 'stderr'; text: string }
 
+/** The budgets over the agent. */
+interface BudgetPort {
+  of: TurnBudget
+  /** The hold of one turn of a program, or of a response of unknown length. */
+  turn: Amounts
+  /** How long a request waits for what running requests hold. */
+  waitMs: number
+}
+
 export interface TurnPorts {
   provider: Provider
   settings: ProviderSettings
@@ -28,6 +39,8 @@ export interface TurnPorts {
   planRetry(error: RunError, failures: number, retryAfterMs: number | null, waits?: number): RetryPlan
   /** Expiry of a token minted now (ISO 8601). */
   tokenExpiry(): string
+  /** Undefined: no cap is over the agent. */
+  budget?: BudgetPort | undefined
   /** Receives the secret of a token, once, after the token's record is durable. */
   onToken(secret: string): void
   onText(text: string): void

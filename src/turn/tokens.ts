@@ -10,6 +10,8 @@ import { readableTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import type { ClockReading } from '../host/identity.js'
 import type { Actor, Ask, CallRecord, Used } from '../schema/types.js'
+import type { Amounts, WindowIds } from '../schema/budget.js'
+import type { Ask, CallRecord, Used } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
 import { addressOf } from '../session/causes.js'
 import { awaitedToken, isExpired, isInScope } from '../session/fold/tokens.js'
@@ -44,6 +46,8 @@ export interface Decided {
   key?: string | null
   /** The one who decided. Undefined: the actor of this process. */
   actor?: Actor | undefined
+  /** With the approval of a wait for a budget. */
+  grant?: { amounts?: Amounts; windows?: WindowIds; once?: true }
   /** Fingerprint of decision and text. Repeating the same decision gets the same answer; another is refused. */
   digest: string
 }
@@ -62,6 +66,7 @@ export function waitRecords(
   { token_id, hash, expires_at }: MintedToken,
   asks: Ask[] | undefined,
   used: Used = {},
+  budget: Pick<NewRecord<'run.waiting'>, 'why' | 'not_before' | 'needs'> = {},
 ): NewRecord[] {
   return [
     { kind: 'token.minted', run_id, token_id, hash, expires_at, wait },
@@ -72,6 +77,7 @@ export function waitRecords(
       asks,
       token_id,
       deadline_at: expires_at,
+      ...budget,
       ...used,
     },
   ]
@@ -81,12 +87,13 @@ export function waitRecords(
 export function digestDecision(
   decision: Decision,
   text: string,
-  { isFailed = false, call = null, edits = [] }: DecisionDetails = {},
+  { isFailed = false, call = null, edits = [], grant }: DecisionDetails = {},
 ): string {
   const more = {
     ...(isFailed ? { failed: true } : {}),
     ...(call === null ? {} : { call }),
     ...(edits.length === 0 ? {} : { edits }),
+    ...(grant === undefined ? {} : { grant }),
   }
   return sha256Hex(JSON.stringify([decision, text, ...(Object.keys(more).length === 0 ? [] : [more])]))
 }
@@ -95,6 +102,7 @@ interface DecisionDetails {
   isFailed?: boolean
   call?: string | null
   edits?: { call_id: string; input: object }[]
+  grant?: object
 }
 
 const TOKEN = /^st_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})_[\w-]{32}$/

@@ -13,6 +13,8 @@ const provider: AgentProvider = {
   kind: 'agent',
   description: 'any agent that speaks ACP: opencode, gemini, goose, adapters for claude and codex',
   options: OPTIONS,
+  // If its agent does. Otherwise what a turn holds counts.
+  reports: { usd: true },
   check: (settings) => void readSettings(settings),
   program: (settings) => ({ shell: readSettings(settings).command }),
   // Each turn has its own process, so nothing outlives it.

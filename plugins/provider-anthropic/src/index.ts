@@ -22,6 +22,8 @@ const provider: ModelProvider = {
   kind: 'model',
   description: "Anthropic's models, through the Messages API",
   options: OPTIONS,
+  reports: { tokens: true },
+  responseTokensMax: (settings) => readSettings(settings, process.env).maxTokens,
   secrets: ({ options }) => [options.key_env ?? 'ANTHROPIC_API_KEY'],
   check(settings) {
     const { key, endpoint, model } = readSettings(settings, process.env)

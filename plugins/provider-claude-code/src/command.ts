@@ -6,6 +6,8 @@ interface TurnCommand {
   sessionId: string
   /** Resume an existing transcript. */
   resumes: boolean
+  /** The limit of the turn in dollars. */
+  budgetUsd: number | undefined
   /** The name of the server that offers substrat's tools. */
   server: string | undefined
   /** Writes a file for claude to read at its start, and returns its path. */
@@ -14,7 +16,7 @@ interface TurnCommand {
 
 export function commandOf(
   settings: ClaudeSettings,
-  { sessionId, resumes, server, write }: TurnCommand,
+  { sessionId, resumes, budgetUsd, server, write }: TurnCommand,
 ): LaunchCommand {
   const { command, model, instructions, permissionMode, args, workspace } = settings
   const argv: [string, ...string[]] = [
@@ -25,6 +27,7 @@ export function commandOf(
     ...['--include-partial-messages', '--permission-prompt-tool', 'stdio'],
     ...(resumes ? ['--resume', sessionId] : ['--session-id', sessionId]),
     ...(model === null ? [] : ['--model', model]),
+    ...(budgetUsd === undefined || hasOwnBudget(args) ? [] : ['--max-budget-usd', String(budgetUsd)]),
     ...(permissionMode === undefined ? [] : ['--permission-mode', permissionMode]),
     // A file, because every user of the machine can read arguments, and Linux limits each to 128 KiB.
     ...(instructions === null ? [] : ['--append-system-prompt-file', write('instructions.md', instructions)]),
@@ -33,4 +36,9 @@ export function commandOf(
     ...args,
   ]
   return { argv, cwd: workspace }
+}
+
+/** The user's own limit stays. */
+function hasOwnBudget(args: string[]): boolean {
+  return args.some((word) => word.split('=')[0] === '--max-budget-usd')
 }

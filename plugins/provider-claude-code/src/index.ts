@@ -12,6 +12,7 @@ const provider: AgentProvider = {
   kind: 'agent',
   description: 'Claude Code (claude), with its own login, settings and sessions',
   options: OPTIONS,
+  reports: { tokens: true, usd: true },
   models: listModels,
   check(settings) {
     readSettings(settings)

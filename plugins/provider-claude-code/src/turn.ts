@@ -65,7 +65,7 @@ export async function* runTurn(turn: Turn): AsyncIterable<AgentEvent> {
   let program: JsonProgram | undefined
   let hasEnded = false
   try {
-    const command = commandOf(settings, { sessionId, resumes, server, write })
+    const command = commandOf(settings, { sessionId, resumes, budgetUsd: host.budgetUsd, server, write })
     const onAbort = (running: JsonProgram): void => running.write(interrupt())
     program = await launchJsonProgram(host, command, { signal, onAbort, abortGraceMs: INTERRUPT_GRACE_MS })
     turn.onProgram(program)

@@ -17,6 +17,7 @@ const provider: AgentProvider = {
   kind: 'agent',
   description: 'OpenAI Codex (codex exec); it cannot ask for permission, so its sandbox decides',
   options: OPTIONS,
+  reports: { tokens: true },
   models: listModels,
   secrets: () => ['OPENAI_API_KEY', 'CODEX_API_KEY', 'CODEX_ACCESS_TOKEN'],
   check: (settings) => void readSettings(settings),

@@ -28,6 +28,8 @@ const provider: ModelProvider = {
   kind: 'model',
   description: 'models of OpenAI, Ollama, vLLM, OpenRouter, llama.cpp and other compatible servers',
   options: OPTIONS,
+  reports: { tokens: true },
+  responseTokensMax: (settings) => readSettings(settings, process.env).maxTokens,
   secrets: ({ options }) => [options.key_env ?? 'OPENAI_API_KEY'],
   check(settings) {
     const { key, endpoint, model } = readSettings(settings, process.env)

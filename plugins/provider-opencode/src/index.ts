@@ -14,6 +14,7 @@ const provider: AgentProvider = {
   kind: 'agent',
   description: 'OpenCode, with its own models, logins and sessions',
   options: OPTIONS,
+  reports: { tokens: true, usd: true },
   models: listModels,
   check: (settings) => void readSettings(settings),
   program: (settings) => ({ shell: readSettings(settings).command }),

@@ -9,7 +9,9 @@ import { actorText, isReader, type Reader } from '../../schema/actors.js'
 import type { ShownAgent, WaitView } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
 import { contextText, GRANTED_BY, type ShownStatus, type Status, wordOfStatus } from '../../schema/words.js'
+import { refillText } from '../../session/budget/caps.js'
 import type { Refusal } from '../../session/state.js'
+import { budgetText, shareLeft } from './budget-text.js'
 import { elapsedText } from './elapsed.js'
 import { lastText, nextText } from './schedule-text.js'
 import { table } from './table.js'
@@ -20,8 +22,15 @@ export function agentsTable(agents: ListedAgent[], { status, state, since, roots
   if (agents.length === 0 && isFiltered) return 'no agents match (show all agents: substrat list --all)'
   if (agents.length === 0) return 'no agents yet (create one: substrat spawn)'
   const head = ['AGENT', 'ID', 'STATE', 'STATUS', 'PROVIDER', 'INBOX', 'UPDATED']
-  if (!agents.some((agent) => titleOf(agent) !== '')) return table(head, agents, cellsOf)
-  return table([...head, 'TITLE'], agents, (agent) => [...cellsOf(agent), titleOf(agent)])
+  const more: [string, (agent: ListedAgent) => string][] = [
+    ['BUDGET', (agent) => ('budget' in agent ? shareLeft(agent.budget) : '')],
+    ['TITLE', titleOf],
+  ]
+  const shown = more.filter(([, textOf]) => agents.some((agent) => textOf(agent) !== ''))
+  return table([...head, ...shown.map(([title]) => title)], agents, (agent) => [
+    ...cellsOf(agent),
+    ...shown.map(([, textOf]) => textOf(agent)),
+  ])
 }
 
 function titleOf(agent: ListedAgent): string {
@@ -118,6 +127,10 @@ export function describeAgent(
     ...actsText(shown, reader),
     ['reason', trouble === null ? null : withReadableTimes(trouble)],
     ...refusedText(shown),
+    ...(shown.budgets ?? []).map((use, index): [string, string] => [
+      index === 0 ? 'budget' : '',
+      budgetText(use, agent.path),
+    ]),
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
     ...(wait === null ? [] : asksText(wait, changes)),
     ...(wait === null ? [] : [waitText(wait, agent.status)]),
@@ -196,6 +209,7 @@ function waitText(
   { kind, token_id, deadline_at, not_before }: WaitView,
   status: Status,
 ): [label: string, text: string] {
+  if (kind === 'budget') return ['waits for', `a larger budget; ${refillText(not_before)}; token ${token_id}`]
   if (kind === 'not_before') {
     const at = not_before ?? ''
     if (Date.parse(at) > clock.now()) return ['waits until', readableTime(at)]

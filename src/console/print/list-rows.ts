@@ -5,6 +5,7 @@ import type { ShownAgent } from '../../schema/output.js'
 import type { ListedAgent } from '../../schema/output-overview.js'
 import { type ShownStatus, wordOfStatus } from '../../schema/words.js'
 import { oneLine } from '../output.js'
+import { shareLeft } from './budget-text.js'
 import { displayWidth, fitted, paddedTo } from './width.js'
 
 export interface ListSize {
@@ -93,7 +94,9 @@ function aboutText(agent: ListedAgent, shown: ShownAgent | undefined): string {
   const until = agent.shown_status === 'limited' ? shown?.wait?.not_before : undefined
   const preview = until == null ? shown?.preview : `until ${readableTime(until)}: ${shown?.preview}`
   const text = agent.stopped === true ? withReadableTimes(preview ?? '') : (agent.title ?? preview ?? '')
-  return oneLine(missed === null ? text : `(${missed} not delivered) ${text}`)
+  const left = shareLeft(agent.budget)
+  const remarks = [missed === null ? '' : `${missed} not delivered`, left].filter(Boolean).join(', ')
+  return oneLine(remarks === '' ? text : `(${remarks}) ${text}`)
 }
 
 const MINUTE = 60_000

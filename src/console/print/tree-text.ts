@@ -1,6 +1,7 @@
 /** The output of `tree` without `--json`. */
 import type { StrayNode, TreeNode, TreeView } from '../../schema/output-overview.js'
 import { needsPerson, wordOfStatus } from '../../schema/words.js'
+import { shareLeft } from './budget-text.js'
 import { table } from './table.js'
 
 type AnyNode = TreeNode | StrayNode
@@ -67,12 +68,13 @@ function labelOf(node: AnyNode): string {
 }
 
 /** The status may say it already. */
-function remarksOn({ hold, gated, reminders, shown_status: word }: TreeNode): string {
-  if (!hold && !gated && reminders === 0) return ''
+function remarksOn({ hold, gated, reminders, budget, shown_status: word }: TreeNode): string {
+  if (!hold && !gated && reminders === 0 && budget === undefined) return ''
   const said = [
     hold && word !== 'held' ? 'on hold' : '',
     gated && word !== 'gated' ? 'gated' : '',
     reminders === 0 ? '' : `${reminders} ${reminders === 1 ? 'reminder' : 'reminders'}`,
+    shareLeft(budget),
   ]
   return said.filter(Boolean).join(', ')
 }

@@ -1,6 +1,7 @@
 /** The output of `usage` without `--json`, and the total in `show`. */
 import type { UsageRow, UsedView } from '../../schema/output-overview.js'
 import type { SessionUsage } from '../../schema/types.js'
+import { budgetText } from './budget-text.js'
 import { table } from './table.js'
 import { displayWidth, fitted } from './width.js'
 
@@ -11,7 +12,10 @@ const OPTIONAL = ['WRITTEN', 'CACHED', 'REASONING', 'COST']
 const NAME_COLUMNS_MIN = 20
 
 /** `columns`: of a terminal, where no line is wider. The name is the last column: it is cut off before any number. */
-export function usageText({ by, rows, total }: UsedView, columns = Number.POSITIVE_INFINITY): string {
+export function usageText(
+  { by, rows, total, budgets = [] }: UsedView,
+  columns = Number.POSITIVE_INFINITY,
+): string {
   const cells = [
     [...COUNTS, by.toUpperCase()],
     ...rows.map((row) => [...countsOf(row), nameOf(row)]),
@@ -20,7 +24,8 @@ export function usageText({ by, rows, total }: UsedView, columns = Number.POSITI
   const [head = [], ...lines] = narrowed(cells, columns)
   const text = table(head, lines, (line) => line)
   const fits = text.split('\n').map((line) => fitted(line, columns))
-  return [...fits, knowledgeOf(total)].join('\n')
+  const left = budgets.map((use) => fitted(`budget ${budgetText(use)}`, columns))
+  return [...fits, knowledgeOf(total), ...left].join('\n')
 }
 
 /** Without the optional columns for which there is no room, first those without any count. */

@@ -23,6 +23,7 @@ export function parkedThing({ kind, not_before }: Wait, asks: Ask[]): string {
 const THINGS: Partial<Record<Wait['kind'], string>> = {
   input: 'a question',
   tool_result: 'the wait for a result',
+  budget: 'the wait for a budget',
 }
 
 const ASKED_CHARACTERS_MAX = 200

@@ -39,6 +39,8 @@ export interface AgentTurn extends EventSinks {
   stop: TurnStop
   uncaught: UncaughtErrors
   environment: Record<string, string>
+  /** The limit of the turn. Undefined without a cap in dollars. */
+  budgetUsd: number | undefined
   tools: ToolServer | null
   /** Whether a server of the program may outlive the turn. Called at the turn's beginning and at its end. */
   keepsServer(): boolean
@@ -81,7 +83,8 @@ export async function askAgent(
     const created = { ...launches, ...(await keptServer.open()) }
     const privateFile = (name: string, text: string): PrivateFile =>
       storage.guard(() => files.write(name, text))
-    const host = watchedHost({ ...created, privateFile }, deaths)
+    const usd = turn.budgetUsd === undefined ? {} : { budgetUsd: turn.budgetUsd }
+    const host = watchedHost({ ...created, privateFile, ...usd }, deaths)
     const needsHistory = provider.needsHistory?.(turn.settings) === true
     agent = await open(session, provider, turn.settings, host, ends)
     for await (const event of untilStopped(

@@ -13,6 +13,7 @@ import { addUsage } from '../../session/fold/usage.js'
 import type { NewRecord } from '../../session/records.js'
 import type { Run, State } from '../../session/state.js'
 import { revokedRecords, waitRecords } from '../tokens.js'
+import { budgetDecided, overBudgetRecords } from './budget.js'
 import {
   callAfter,
   callOf,
@@ -56,7 +57,9 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
     case 'go_on':
       return goOn(state, run, event, policy)
     case 'decided':
-      return decidedStep(state, run, event, policy)
+      return run.wait?.kind === 'budget'
+        ? budgetDecided(state, run, event, policy)
+        : decidedStep(state, run, event, policy)
     case 'launched':
       return { records: [{ kind: 'provider.started', run_id, ...event.group }] }
     case 'server_launched':
@@ -85,6 +88,8 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
       return modelFailed(state, run, event)
     case 'shortened':
       return askStep([triedRecord(run_id, event.shorter)], run_id, 'model')
+    case 'over_budget':
+      return { records: overBudgetRecords(run_id, event) }
     case 'retry':
       return askStep([], run_id, 'model')
     case 'tool_launched': {

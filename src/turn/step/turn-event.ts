@@ -15,6 +15,7 @@ import type {
 import type { CheckFinding } from '../../schema/words.js'
 import type { ErrorDetail, NewRecord } from '../../session/records.js'
 import type { Call } from '../../session/state.js'
+import type { Over } from '../budget/turn-budget.js'
 import type { Decided, MintedToken } from '../tokens.js'
 import type { UnknownAction } from '../tools/on-unknown.js'
 
@@ -177,6 +178,8 @@ export type TurnEvent =
       droppedInARow?: number
     } & ErrorDetail)
   | { type: 'retry' }
+  /** A cap over the agent does not allow the next request. */
+  | ({ type: 'over_budget'; token: MintedToken } & Over)
   /** The next request sends a shorter conversation. */
   | { type: 'shortened'; shorter: Shorter }
   /** `attempt`: only if the call runs again. */
@@ -246,6 +249,8 @@ export type Effect =
   /** `before`: the effect that follows. Default: the model is asked again. */
   | { type: 'pause'; ms: number; before?: 'compact' }
   | { type: 'compact' }
+  /** Wait until running requests of other agents end, which hold what the next request needs. */
+  | { type: 'await_budget'; why: string }
 
 export interface Step {
   records: NewRecord[]

@@ -1,0 +1,68 @@
+/** The rest of budgets, as commands and servers show it. Only homes with a budget read anything for it. */
+import { clock } from '../clock.js'
+import { HOME_ACCOUNT, isPlainObject } from '../format.js'
+import type { BudgetUse } from '../schema/output.js'
+import { isZone, machineZone } from '../session/budget/calendar.js'
+import { parseCaps } from '../session/budget/caps.js'
+import type { State } from '../session/state.js'
+import type { Store } from '../storage/store.js'
+import { type BudgetRules, type Scope, scopesOver } from '../turn/budget/scopes.js'
+import { useOf } from '../turn/budget/use.js'
+
+type Capped = Pick<State, 'id' | 'path' | 'budget'>
+
+/** The caps of the agent itself. */
+export function ownBudget(store: Store, { id, path, budget }: Capped): BudgetUse[] {
+  return budget?.caps === undefined ? [] : usesOf(store, { id, path, caps: budget.caps })
+}
+
+/** All caps over the agent: the home's, those of the agents above it, and its own. Before the first use of a budget this reads nothing. */
+export function budgetsOver(store: Store, state: State): BudgetUse[] {
+  if (store.accounts?.isUsed !== true) return []
+  return scopesOver(store, state, rulesOf(store)).flatMap((scope) => usesOf(store, scope))
+}
+
+export function homeBudget(store: Store): BudgetUse[] {
+  if (store.accounts?.isUsed !== true) return []
+  const { caps } = rulesOf(store)
+  return caps.length === 0 ? [] : usesOf(store, { id: HOME_ACCOUNT, path: null, caps })
+}
+
+function usesOf(store: Store, { id, path, caps }: Scope): BudgetUse[] {
+  return useOf(store, id, caps, rulesOf(store), clock.now()).map(({ cap, spent, held, refillsAtMs }) => ({
+    agent_id: id === HOME_ACCOUNT ? null : id,
+    path,
+    unit: cap.unit,
+    max: cap.max,
+    per: cap.per ?? null,
+    spent,
+    held,
+    left: Math.max(0, Math.round((cap.max - spent - held) * 1e9) / 1e9),
+    refills_at: refillsAtMs === null ? null : new Date(refillsAtMs).toISOString(),
+  }))
+}
+
+/** As the settings have them. A reader does not fail because of an invalid setting. */
+function rulesOf(store: Store): Pick<BudgetRules, 'caps' | 'zone'> {
+  const setting = (key: string, env: string): string | undefined => {
+    const fromEnvironment = process.env[env] || undefined
+    return fromEnvironment ?? configured(store)[key]
+  }
+  const caps = parseCaps(setting('budget', 'SUBSTRAT_BUDGET') ?? '')
+  return {
+    caps: typeof caps === 'string' ? [] : caps,
+    zone: () => {
+      const zone = setting('timezone', 'SUBSTRAT_TIMEZONE')
+      return zone !== undefined && isZone(zone) ? zone : machineZone()
+    },
+  }
+}
+
+function configured(store: Store): Record<string, string> {
+  try {
+    const config: unknown = JSON.parse(store.readConfig()?.toString('utf8') ?? '{}')
+    return isPlainObject(config) ? (config as Record<string, string>) : {}
+  } catch {
+    return {}
+  }
+}
