@@ -175,6 +175,7 @@ function undecidedError(id: string): FaceError {
 }
 
 function waitText({ kind, notBefore }: { kind: string; notBefore: string | undefined }, id: string): string {
+  if (kind === 'budget') return `The budget of the agent is used up: substrat show ${id}`
   return kind === 'not_before'
     ? `The provider limits the agent. It can continue at ${notBefore}: substrat resume ${id}`
     : `The agent waits for a result from elsewhere: substrat show ${id}`

@@ -12,10 +12,20 @@ export function addDecisions(server: McpServer, operator: Operator): void {
   server.registerTool(
     'approve',
     {
-      description: 'Approve the pending tool calls of an agent. Returns before its turn ends.',
-      inputSchema: { agent, token_id: tokenId },
+      description:
+        'Approve the pending tool calls of an agent, or more of its budget. Returns before its turn ends.',
+      inputSchema: {
+        agent,
+        token_id: tokenId,
+        add: z
+          .string()
+          .optional()
+          .describe('if it waits for a budget: how much more it may use, as in tokens=200k'),
+        once: z.boolean().optional().describe('if it waits for a budget: let this turn go on to its end'),
+      },
     },
-    ({ agent, token_id }) => answer(() => decide(operator, agent, (id) => ['approve', id, token_id])),
+    ({ agent, token_id, add, once }) =>
+      answer(() => decide(operator, agent, (id) => ['approve', id, token_id, ...flags({ add, once })])),
   )
   server.registerTool(
     'deny',

@@ -106,7 +106,8 @@ export async function answer(act: () => unknown): Promise<ToolResult> {
 }
 
 /** The facts of an agent that a client needs to go on. */
-export function summaryOf({ agent, run, reply, reply_is, wait, trouble, next, doing }: Shown): object {
+export function summaryOf(shown: Shown): object {
+  const { agent, run, reply, reply_is, wait, trouble, next, doing, budgets } = shown
   return {
     agent: agent.path,
     id: agent.id,
@@ -117,6 +118,7 @@ export function summaryOf({ agent, run, reply, reply_is, wait, trouble, next, do
     reply: reply === null ? null : shortened(reply),
     reply_is,
     waits_for: wait === null ? null : { kind: wait.kind, token_id: wait.token_id, asks: wait.asks },
+    ...(budgets === undefined ? {} : { budgets }),
     doing,
     trouble,
     next_command: next,

@@ -32,6 +32,10 @@ const spawn = {
     .describe(
       'how much of the earlier conversation a turn begins with: all, nothing (turn), or the last N turns (last:N)',
     ),
+  budget: z
+    .string()
+    .optional()
+    .describe('caps of the agent and everything below it, as in tokens=2M/day,usd=5'),
 }
 /** Options of a provider choose what runs, where secrets go and which calls need no approval. */
 const spawnDeciding = {
@@ -106,12 +110,24 @@ interface Given {
   instructions?: string | undefined
   workspace?: string | undefined
   context?: string | undefined
+  budget?: string | undefined
   options?: Record<string, string> | undefined
   allow?: string[] | undefined
 }
 
 async function create(operator: Operator, given: Given): Promise<object> {
-  const { name, parent, provider, model, instructions, workspace, context, options = {}, allow } = given
+  const {
+    name,
+    parent,
+    provider,
+    model,
+    instructions,
+    workspace,
+    context,
+    budget,
+    options = {},
+    allow,
+  } = given
   const args = [
     'spawn',
     ...flags({
@@ -122,6 +138,7 @@ async function create(operator: Operator, given: Given): Promise<object> {
       system: instructions,
       workspace: resolve(workspace ?? '.'),
       context,
+      budget,
       allow: allowList(allow),
       'if-exists': 'use',
     }),

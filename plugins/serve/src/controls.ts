@@ -97,15 +97,19 @@ export const CONTROLS: Route[] = [
       instructions: z.string().optional().describe('An empty text removes them.'),
       allow: z.array(z.string()).optional().describe('All tools that run without approval.'),
       disallow: z.array(z.string()).optional().describe('Entries of `allow` to take back.'),
+      budget: z
+        .string()
+        .optional()
+        .describe('All its caps, as in `tokens=2M/day,usd=5`. An empty text removes them.'),
       timeout,
     }),
     answers: { 200: { description: 'The agent after the change.', shape: changed } },
     handle: async (call) => {
-      const { title, model, instructions, allow, disallow = [], timeout } = call.body
+      const { title, model, instructions, allow, disallow = [], budget, timeout } = call.body
       const args = [
         'set',
         findAgent(call.server, call.agent).agentId,
-        ...flags({ title, model, system: instructions, allow: allowList(allow), timeout }),
+        ...flags({ title, model, system: instructions, allow: allowList(allow), budget, timeout }),
         ...disallow.flatMap((entry) => flags({ disallow: entry })),
         '--json',
       ]

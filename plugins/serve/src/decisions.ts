@@ -64,13 +64,24 @@ export const DECISIONS: Route[] = [
         .min(1)
         .optional()
         .describe('Run these calls with other arguments. Needs `token_id`, and a token that may `all`.'),
+      add: z
+        .string()
+        .optional()
+        .describe(
+          'If the turn waits for a budget: how much more the agent may use, as in `tokens=200k`. Needs a token that may `all`.',
+        ),
+      once: z
+        .boolean()
+        .optional()
+        .describe('If the turn waits for a budget: let it go on to its end. Needs a token that may `all`.'),
       timeout,
     }),
     handle: (call) => {
-      const { token_id, always, edits, timeout } = call.body
+      const { token_id, always, edits, add, once, timeout } = call.body
       if (edits !== undefined) needAll(call, 'change the arguments of a call')
       if (always === true) needAll(call, 'allow later calls')
-      const args = [...words(token_id), ...flags({ always, timeout, edits: edits && '-' })]
+      if (add !== undefined || once === true) needAll(call, 'raise a budget')
+      const args = [...words(token_id), ...flags({ always, timeout, add, once, edits: edits && '-' })]
       return continueTurn(call, 'approve', args, edits && { input: JSON.stringify(edits) })
     },
   }),

@@ -40,6 +40,10 @@ export const WRITES: Route[] = [
         .describe(
           'Rules for calls whose result a crash lost: `TOOL=rerun`, `stop`, `continue` or `check COMMAND`.',
         ),
+      budget: z
+        .string()
+        .optional()
+        .describe('Caps of the agent and everything below it, as in `tokens=2M/day,usd=5`.'),
       prompt: z.string().optional(),
       ...messageFields,
       if_exists: z.enum(['fail', 'use']).optional(),
@@ -63,6 +67,7 @@ export const WRITES: Route[] = [
           system: body.instructions,
           workspace: body.workspace,
           context: body.context,
+          budget: body.budget,
           'if-exists': body.if_exists,
           timeout: body.timeout,
         }),

@@ -242,6 +242,7 @@ function sentence(text: string): string {
 function waitingEvent({ wait, asks = [], not_before: notBefore, why }: EntryOf<'wait'>): Event {
   if (wait === 'not_before')
     return { tone: 'wait', text: `Waits until ${clockText(notBefore ?? '')}: ${why ?? 'a limit'}` }
+  if (wait === 'budget') return { tone: 'wait', text: `Waits for a larger budget: ${why ?? 'it is used up'}` }
   const tools = asks.map(({ tool }) => tool).join(', ')
   return {
     tone: 'wait',

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { contextText, GRANTED_BY, needsPerson } from 'substrat/words'
 import { call } from '../api/client.js'
 import type { ShownAgent } from '../api/types.js'
+import { budgetText } from '../model/budget.js'
 import { toldOf } from '../model/problem-words.js'
 import { costText, dateText, shortCount } from '../model/time.js'
 import { callText, lookOf, nameOf } from '../model/words.js'
@@ -107,7 +108,7 @@ function Tab(props: { id: string; tab: 'conversation' | 'timeline'; current: str
 
 function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
   const { shown } = props
-  const { agent, topic, doing, hold, gate, grants, context, usage } = shown
+  const { agent, topic, doing, hold, gate, grants, context, usage, budgets } = shown
   const heading = useHeadingFocus()
   return (
     <header class="agent-head">
@@ -141,6 +142,13 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
             value={`${shortCount(usage.input_tokens)} in, ${shortCount(usage.output_tokens)} out${usage.cost_usd === undefined ? '' : `, ${costText(usage.cost_usd)}`}`}
           />
         )}
+        {(budgets ?? []).map((use) => (
+          <Fact
+            key={`${use.agent_id} ${use.unit} ${use.per}`}
+            name="Budget"
+            value={budgetText(use, agent.path)}
+          />
+        ))}
         {agent.inbox > 0 && <Fact name="Inbox" value={`${agent.inbox} pending`} />}
         {doing.length > 0 && (
           <Fact name="Now" value={doing.map(({ tool, input }) => callText(tool, input)).join('; ')} />

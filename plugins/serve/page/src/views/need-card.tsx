@@ -14,6 +14,7 @@ import { useMay } from '../state/right.js'
 import { agentLink } from '../state/router.js'
 import { AnswerForm } from './answer.js'
 import { ApprovalForm } from './approval.js'
+import { BudgetForm } from './budget.js'
 import { ResultForm } from './decisions.js'
 
 export function NeedCard({ shown }: { shown: ShownAgent }) {
@@ -111,6 +112,9 @@ function Limit({ shown: { agent, wait, trouble } }: { shown: ShownAgent }) {
         )}
       </p>
       {mayControl && (
+      {wait?.kind === 'budget' ? (
+        <BudgetForm key={wait.token_id} agentId={agent.id} wait={wait} />
+      ) : (
         <div class="buttons">
           <ResumeButton id={agent.id} />
           <CancelButton id={agent.id} />
