@@ -2,6 +2,7 @@
 import type { Mutant } from './mutant.js'
 import { ACKNOWLEDGED } from './rules/acknowledged.js'
 import { ACTORS } from './rules/actors.js'
+import { BUDGETS } from './rules/budgets.js'
 import { DAMAGE } from './rules/damage.js'
 import { DAMAGED_LINES } from './rules/damaged-lines.js'
 import { DELIVERED_ONCE } from './rules/delivered-once.js'
@@ -50,6 +51,7 @@ const BY_RULE: Record<string, Mutant[]> = {
   keys: KEYS,
   tokens: TOKENS,
   'usage and items': USAGE,
+  budgets: BUDGETS,
   transitions: TRANSITIONS,
   names: NAMES,
   tree: TREE,

@@ -33,6 +33,7 @@ export function contextAt(store: Store, facts: ContextFacts = {}): { ctx: Contex
       toolTimeoutMs: 3_600_000,
       tokenLifetimeMs: 3_600_000,
       retryDelaysMs: [],
+      budget: { caps: [], turn: {}, cachedWeight: 1, zone: () => 'UTC' },
       ...TREE_BOUNDS,
       ...facts.bounds,
     },

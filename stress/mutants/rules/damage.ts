@@ -89,7 +89,12 @@ export const DAMAGE: Mutant[] = [
   },
   {
     name: 'a record of the wrong shape is accepted',
-    edits: [['if (wrong === undefined) {', 'if (kindIsKnown(logged.record.kind)) {']],
+    edits: [
+      [
+        'if (wrong === undefined) return logged.record',
+        'if (kindIsKnown(logged.record.kind)) return logged.record',
+      ],
+    ],
     suites: ['session/session'],
   },
   {

@@ -174,9 +174,9 @@ export const UNDER_LOCKS: Mutant[] = [
     name: 'a turn keeps its slot while tools run',
     edits: [
       [
-        `const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText, tried)
+        `const asked = await askModel(this.session, provider, bounded, toolbox.definitions, ends, onText, tried)
          await this.releaseSlot()`,
-        'const asked = await askModel(this.session, provider, settings, toolbox.definitions, ends, onText, tried)',
+        'const asked = await askModel(this.session, provider, bounded, toolbox.definitions, ends, onText, tried)',
       ],
     ],
     suites: ['turn/drive-tools#holds no slot'],

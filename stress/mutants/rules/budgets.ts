@@ -1,0 +1,50 @@
+/** Budgets: a request holds from each account over its agent before it is sent, and a crash releases nothing. */
+import type { Mutant } from '../mutant.js'
+
+export const BUDGETS: Mutant[] = [
+  {
+    name: 'a request is sent without its hold in the log',
+    edits: [
+      [
+        "{ records: [...before, reserved.record, requested], effect: 'same' }",
+        "{ records: [...before, requested], effect: 'same' }",
+      ],
+    ],
+    suites: ['commands/budgets'],
+  },
+  {
+    name: 'a hold without an answer is released',
+    edits: [['...spend(rest, { ...amounts, ...largest(amounts, used) })', '...rest']],
+    suites: ['session/fold/budget', 'turn/budget/turn-budget'],
+  },
+  {
+    name: 'a budget forgets the agents above',
+    edits: [['return [...home, ...above, ...own]', 'return [...home, ...own]']],
+    suites: ['turn/budget/turn-budget', 'commands/budgets'],
+  },
+  {
+    name: 'an account of another boot is trusted',
+    edits: [['head?.boot === ownIdentity().kernel_boot_id && !entries.includes(undefined)', 'true']],
+    suites: ['turn/budget/turn-budget', 'storage/conformance'],
+  },
+  {
+    name: 'an entry of a dead process is not read from its log',
+    edits: [['known = known.map((each) => refreshed(store, each, id))', ';']],
+    suites: ['turn/budget/turn-budget'],
+  },
+  {
+    name: 'a window goes back with the clock',
+    edits: [['ids[period] = before > id ? before : id', 'ids[period] = id']],
+    suites: ['session/budget/calendar'],
+  },
+  {
+    name: 'a hold of an agent above is waited for',
+    edits: [
+      [
+        'if (round(spent + stays + next) > cap.max) isBusy = false',
+        'if (round(spent + next) > cap.max) isBusy = false',
+      ],
+    ],
+    suites: ['turn/budget/turn-budget'],
+  },
+]
