@@ -72,7 +72,6 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
     name,
     parent,
     records: ({ path }) => [
-      createdRecord({ id, name, parent, path, allow, onUnknown, context, ...settings, ...byActor() }),
       createdRecord({
         id,
         name,
@@ -83,6 +82,7 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
         context,
         budget: from.budget?.caps,
         ...settings,
+        ...byActor(),
       }),
       seeded,
     ],

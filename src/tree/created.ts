@@ -1,8 +1,8 @@
 /** The first record of an agent. */
 
 import { FORMAT } from '../format.js'
-import type { Actor } from '../schema/types.js'
 import type { Cap } from '../schema/budget.js'
+import type { Actor } from '../schema/types.js'
 import type { NewRecord } from '../session/records.js'
 
 export interface AgentFacts {

@@ -86,12 +86,6 @@ class Turn {
   }
 
   persist(event: TurnEvent): Effect | undefined {
-    const { stop } = this
-    const { records, effect } = step(
-      this.session.state,
-      event.type === 'stopped' ? { ...event, by: stop.askedBy() } : event,
-      callPolicy(this.session, this.ports.toolbox.policy, event),
-    )
     const { records, effect } = this.decide(event)
     this.record(this.held.take(records))
     return effect
@@ -112,7 +106,11 @@ class Turn {
   }
 
   private decide(event: TurnEvent): Step {
-    return step(this.session.state, event, callPolicy(this.session, this.ports.toolbox.policy, event))
+    return step(
+      this.session.state,
+      event.type === 'stopped' ? { ...event, by: this.stop.askedBy() } : event,
+      callPolicy(this.session, this.ports.toolbox.policy, event),
+    )
   }
 
   private record(records: NewRecord[]): void {

@@ -23,7 +23,8 @@ export function budgetDecided(
   policy: ToolPolicy,
 ): Step {
   const { run_id } = run
-  const { token_id, decision, grant } = decided
+  const { token_id, decision, grant, actor } = decided
+  const by = actor === undefined ? {} : { actor }
   const attempt = state.recovery.barren_attempts + 1
   const records: NewRecord[] = []
   if (state.state !== 'active') records.push({ kind: 'session.activated', boot_id })
@@ -31,7 +32,7 @@ export function budgetDecided(
   records.push({ kind: 'run.resumed', run_id, boot_id, auto: false, attempt, token_id })
   if (decision === 'deny') {
     records.push(...withdrawnRecords(run, 'the turn was denied more of its budget'))
-    return { records: [...records, { kind: 'run.cancelled', run_id, reason: 'cancelled' }] }
+    return { records: [...records, { kind: 'run.cancelled', run_id, reason: 'cancelled', ...by }] }
   }
   if (grant !== undefined) records.push({ kind: 'budget.granted', run_id, ...grant })
   records.push(...assembledRecords(run_id, sources))
