@@ -5,6 +5,7 @@ import { agent, corruptAgent, grant, unreadable } from './output.js'
 import { ticker } from './output-schedule.js'
 import { actor, flag, integer, sessionUsage, text, time, uuid } from './types.js'
 import { agent, budgetUse, corruptAgent, grant, unreadable } from './output.js'
+import { ticker } from './output-schedule.js'
 import { flag, integer, sessionUsage, text, time, uuid } from './types.js'
 import { OUTBOUND_DROPS, OUTBOUND_EVENTS } from './words.js'
 
