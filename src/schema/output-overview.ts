@@ -1,12 +1,9 @@
 /** The JSON of commands that show many agents, or messages: `list`, `tree`, `prune`, `inbox` and `usage`. */
 import { z } from 'zod'
 import { control, message } from './mail.js'
-import { agent, corruptAgent, grant, unreadable } from './output.js'
-import { ticker } from './output-schedule.js'
-import { actor, flag, integer, sessionUsage, text, time, uuid } from './types.js'
 import { agent, budgetUse, corruptAgent, grant, unreadable } from './output.js'
 import { ticker } from './output-schedule.js'
-import { flag, integer, sessionUsage, text, time, uuid } from './types.js'
+import { actor, flag, integer, sessionUsage, text, time, uuid } from './types.js'
 import { OUTBOUND_DROPS, OUTBOUND_EVENTS } from './words.js'
 
 export const listed = z
