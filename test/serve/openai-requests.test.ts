@@ -108,6 +108,19 @@ describe.concurrent('a request', () => {
     await served.stop()
   })
 
+  test('that is refused names no flag of a command, but the command that queues the message', async () => {
+    const house = new House()
+    await house.spawn('gated')
+    await house.ok('gate', 'gated')
+    const served = await Served.start(house)
+    const body = { model: 'gated', messages: user('hi') }
+    const error = await rejection(clientOf(served).chat.completions.create(body))
+    expect(String(error)).toContain(
+      "ungate it: substrat ungate gated; or queue it: substrat send gated --queue '…'",
+    )
+    await served.stop()
+  })
+
   test('sends the last message of the user only, and ignores settings that belong to the agent', async () => {
     const house = new House()
     const id = await house.spawn('a')

@@ -50,6 +50,12 @@ describe('an error', () => {
     expect(toldOf(new TypeError('x is undefined')).next).toEqual(['Reload the page.'])
   })
 
+  test('has no field of a request', () => {
+    expect(
+      of('GATED', 409, 'ungate it: substrat ungate a; or queue the message: "queue": true').next,
+    ).toEqual(['Ungate it: ', 'substrat ungate a', ''])
+  })
+
   test('keeps a command for a terminal apart from the words', () => {
     expect(of('GATED', 409, 'ungate it: substrat ungate a').next).toEqual([
       'Ungate it: ',

@@ -1,5 +1,7 @@
 /** The requests that change something: each is an ordinary command, which needs the server only to begin. */
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
@@ -7,6 +9,7 @@ import { waitFor } from '../support/wait.js'
 import { atWork } from '../support/waiting.js'
 import { linked, Served } from './support.js'
 
+const HELD_RENAMES = pathToFileURL(join(import.meta.dirname, '../support/held-renames.mjs')).href
 const WAIT = { prefer: 'wait' }
 
 describe.concurrent('a message', () => {
@@ -47,6 +50,32 @@ describe.concurrent('a message', () => {
     expect(
       (await served.call('sendMessage', { path: { agent: 'a' }, body: { content: 'hi' }, headers })).status,
     ).toBe(202)
+    gate.open()
+    await house.waitForRecord(id, 'run.completed')
+    await served.stop()
+  })
+
+  test('that is refused is explained with the fields of the request, and with commands for a terminal', async () => {
+    const house = new House()
+    const gate = new Gate(house, 'g')
+    const id = await house.spawn('busy', ...gate.flags)
+    await house.spawn('gated')
+    await house.ok('gate', 'gated')
+    const served = await Served.start(house)
+    const send = (agent: string, more: object = {}) =>
+      served.call('sendMessage', { path: { agent }, body: { content: 'hi', ...more } })
+    expect((await send('gated', { if_busy: 'fail' })).problem).toMatchObject({
+      code: 'GATED',
+      next: 'ungate it: substrat ungate gated; or queue the message: "queue": true',
+    })
+    expect((await send('gated', { queue: true })).status).toBe(202)
+    await send('busy')
+    const { problem } = await send('busy', { if_busy: 'fail' })
+    expect(problem.code).toBe('LOCKED')
+    expect(problem.next).toContain(
+      'to wait longer, add "timeout": "1h"; to queue a message, add "if_busy": "queue"',
+    )
+    expect(problem.next).not.toMatch(/--(?!if-busy wait)/)
     gate.open()
     await house.waitForRecord(id, 'run.completed')
     await served.stop()
@@ -319,6 +348,35 @@ describe.concurrent('a control', () => {
       expect((await served.post('/v1/agents/operator/take', body)).status).toBe(400)
     const ofAgent = await served.call('takeMail', { path: { agent: 'a' }, body: { messages } })
     expect(ofAgent).toMatchObject({ status: 400, problem: { code: 'USAGE' } })
+    await served.stop()
+  })
+
+  test('for messages of the inbox is answered only after they are gone', async () => {
+    const house = new House({ NODE_OPTIONS: `--import ${HELD_RENAMES}` })
+    house.env.HOLD_RENAMES = house.workspace
+    const tool = { name: 'send_message', input: { to: 'operator', content: 'here' } }
+    const scenario = house.scenario('s.json', { tools: [tool] }, { say: 'sent' })
+    await house.spawn('a', '-o', scenario, '--allow', 'tree')
+    await house.ok('send', 'a', 'go')
+    const served = await Served.start(house)
+    const path = { agent: 'operator' }
+    const { messages } = (await served.call('listMail', { path })).data
+    const taken = served.call('takeMail', {
+      path,
+      body: { messages: messages.map((each) => each.message_id) },
+    })
+    let isAnswered = false
+    void taken.then(() => {
+      isAnswered = true
+    })
+    await waitFor(() => house.read('held') !== undefined, 'the first rename')
+    // The command has printed the messages. The server answers other requests, but not this one.
+    for (let request = 0; request < 5; request++)
+      expect((await served.call('listMail', { path })).data.messages).toEqual(messages)
+    expect(isAnswered).toBe(false)
+    house.write('go', '')
+    expect((await taken).data.messages).toEqual(messages)
+    expect((await served.call('listMail', { path })).data.messages).toEqual([])
     await served.stop()
   })
 

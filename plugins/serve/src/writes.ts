@@ -4,10 +4,36 @@ import { z } from 'zod'
 import { flags, optionFlags } from '../../shared/src/face/arguments.js'
 import { isRun, isRunOfKey } from '../../shared/src/face/follow.js'
 import { messageFields, messageFlags } from '../../shared/src/face/message-fields.js'
+import { withFields } from './field-hint.js'
 import { type Route, route } from './route.js'
 import { findAgent, openStore } from './server.js'
 import { turn } from './shapes.js'
 import { continueTurn, runTurn, TURN, timeout } from './turns.js'
+
+const messageBody = z.object({
+  content: z.string(),
+  kind: z.enum(['request', 'notification']).optional(),
+  if_busy: z.enum(['queue', 'wait', 'fail']).default('queue'),
+  if_waiting: z.enum(['queue', 'fail', 'supersede']).default('queue'),
+  if_unknown: z
+    .enum(['stop', 'continue'])
+    .optional()
+    .describe(
+      'If a crash cut a tool call of the latest turn short: keep the message in the inbox until a person decides, or continue that turn first.',
+    ),
+  queue: z.boolean().optional().describe('Only store the message in the inbox.'),
+  first: z
+    .boolean()
+    .optional()
+    .describe('Overtake the messages that you queued for the agent before. Otherwise they run first.'),
+  retry: z
+    .boolean()
+    .optional()
+    .describe('With a repeated key: run the message again if its turn did not complete.'),
+  not_before: z.string().optional(),
+  ...messageFields,
+  timeout,
+})
 
 export const WRITES: Route[] = [
   route({
@@ -91,30 +117,7 @@ export const WRITES: Route[] = [
       'Idempotency-Key':
         'The key of the message (`--key`): a repeated key is delivered once and has the first outcome.',
     },
-    body: z.object({
-      content: z.string(),
-      kind: z.enum(['request', 'notification']).optional(),
-      if_busy: z.enum(['queue', 'wait', 'fail']).default('queue'),
-      if_waiting: z.enum(['queue', 'fail', 'supersede']).default('queue'),
-      if_unknown: z
-        .enum(['stop', 'continue'])
-        .optional()
-        .describe(
-          'If a crash cut a tool call of the latest turn short: keep the message in the inbox until a person decides, or continue that turn first.',
-        ),
-      queue: z.boolean().optional().describe('Only store the message in the inbox.'),
-      first: z
-        .boolean()
-        .optional()
-        .describe('Overtake the messages that you queued for the agent before. Otherwise they run first.'),
-      retry: z
-        .boolean()
-        .optional()
-        .describe('With a repeated key: run the message again if its turn did not complete.'),
-      not_before: z.string().optional(),
-      ...messageFields,
-      timeout,
-    }),
+    body: messageBody,
     handle: (call) => {
       const { server, body, headers } = call
       const { agentId } = findAgent(server, call.agent)
@@ -143,6 +146,8 @@ export const WRITES: Route[] = [
         input: `${body.content}\n`,
         isOurs: isRunOfKey(server.core, () => openStore(server), { agentId, key }),
         canQueue: true,
+      }).catch((error) => {
+        throw withFields(error, Object.keys(messageBody.shape))
       })
     },
   }),

@@ -106,7 +106,16 @@ export class MessageTurn {
   /** Also for a server that stops before the turn has ended. */
   errorOf(error: Coded): MessageError {
     const mayBeDurable = this.run !== undefined || !UNTAKEN.has(error.code)
-    return new MessageError(error, this.message.key !== null || !mayBeDurable)
+    const { code, message, facts = {} } = error
+    const told = { code, message, facts, hint: this.withoutFlags(error.hint ?? null) }
+    return new MessageError(told, this.message.key !== null || !mayBeDurable)
+  }
+
+  /** The command names flags by which it would wait or queue the message. A request of this API has no such fields. */
+  private withoutFlags(hint: string | null): string | null {
+    const parts = hint?.split('; ') ?? []
+    const others = parts.filter((part) => /\bsubstrat [a-z]/.test(part) || !/--[a-z]/.test(part))
+    return others.length === parts.length ? hint : [...others, `or ${queueCommand(this.to)}`].join('; ')
   }
 
   /** The reply exists later. */
@@ -165,6 +174,10 @@ function refuseBusy({ server, store, agentId, path }: Recipient): void {
   throw FaceError.of({
     code: 'LOCKED',
     message: `${path} runs a turn; the message was not delivered`,
-    hint: `send it again when the turn has ended, or queue it: substrat send ${server.core.shellWord(path)} --queue '…'`,
+    hint: `send it again when the turn has ended, or ${queueCommand({ server, path })}`,
   })
+}
+
+function queueCommand({ server, path }: Pick<Recipient, 'server' | 'path'>): string {
+  return `queue it: substrat send ${server.core.shellWord(path)} --queue '…'`
 }

@@ -38,13 +38,23 @@ export function toldOf(error: unknown): Told {
     }
   const { code, next, isTemporary } = error
   // The document of the API is for programs.
-  const given = next?.includes('/v1/openapi.json') === true ? null : next
+  const given = next?.includes('/v1/openapi.json') === true ? null : withoutFields(next)
   const advised = given?.startsWith('substrat ') === true ? `run at a terminal: ${given}` : given
   const step = STEPS[code] ?? advised ?? (isTemporary ? 'Try again in a moment.' : '')
   const [text = '', ...parts] = [error.message, ...sentence(step).split(/(\bsubstrat [^;)]+)/)].map(
     (part, index) => (index % 2 === 1 || index === 0 ? withLabels(withLocalTimes(part)) : part),
   )
   return { text: sentence(text), next: parts }
+}
+
+/** Fields of a request are for programs. */
+function withoutFields(next: string | null): string | null {
+  return (
+    next
+      ?.split('; ')
+      .filter((part) => !/"[a-z_]+": /.test(part))
+      .join('; ') || null
+  )
 }
 
 const LABELS: Record<string, string> = {
