@@ -49,7 +49,7 @@ const PLUGINS = [
 const SERVERS = ['test/servers/**/*.test.ts']
 /** With SUBSTRAT_TEST_STORE=postgres, the only ones: they run tools, programs and kept servers, with homes in PostgreSQL. */
 const IN_POSTGRES = [
-  'test/commands/{allow,newer-build,tools}.test.ts',
+  'test/commands/{allow,budgets,newer-build,tools}.test.ts',
   'test/dispatch/{kept-servers,program-killed,refusal}.test.ts',
   'test/provider/kept-server.test.ts',
   'test/recovery/settle-programs.test.ts',

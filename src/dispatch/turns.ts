@@ -164,7 +164,8 @@ export async function readyProvider(
   }
 }
 
-function budgetOf({ bounds, command }: Context, session: Session): TurnPorts['budget'] {
+/** Undefined without a cap over the agent. */
+export function budgetOf({ bounds, command }: Context, session: Session): TurnPorts['budget'] {
   const of = TurnBudget.of(session, bounds.budget, command)
   return of && { of, turn: bounds.budget.turn, waitMs: bounds.waitMs }
 }

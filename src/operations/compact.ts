@@ -5,10 +5,13 @@
  * the whole conversation, and a kill after it leaves row A with the shorter one. No turn starts, so a gate and a hold do not matter.
  * A request that fails has a record too, as in a turn: its usage counts.
  */
+
+import { clock } from '../clock.js'
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { codeOfFailure, wordOf } from '../dispatch/outcome.js'
 import { refuseElsewhere, turnObstacle } from '../dispatch/turn-obstacle.js'
+import { budgetOf } from '../dispatch/turns.js'
 import { viewAgent } from '../dispatch/view.js'
 import { visit } from '../dispatch/visit.js'
 import { SessionStateError, SubstratError } from '../errors.js'
@@ -19,15 +22,18 @@ import { takeSlot } from '../provider/slots.js'
 import { settingsOf } from '../recovery/settle.js'
 import type { CompactedAgent } from '../schema/output.js'
 import { causeOf } from '../schema/reasons.js'
+import { refillText } from '../session/budget/caps.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { howEnded, isCompactedSince, isUnfinished } from '../session/status.js'
 import { timeoutSignal } from '../timeout-signal.js'
 import { UncaughtErrors } from '../turn/ask/uncaught-errors.js'
+import { Holds } from '../turn/budget/holds.js'
 import { wasAnsweredBefore } from '../turn/prompt/answered-before.js'
 import { type ByHand, type Compacted, compact } from '../turn/prompt/compact.js'
 import { compactedRecord } from '../turn/step/model.js'
 import { modelFailure } from '../turn/step/records.js'
+import { mintToken } from '../turn/tokens.js'
 
 export type CompactOptions = Omit<ByHand, 'wasAnswered'>
 
@@ -43,12 +49,15 @@ export function compactAgent(
     const { run_id } = session.state.run as Run
     // A repeated command leaves out no more than the first one, whose outcome may have been lost.
     const isRepeated = options.keep === undefined && options.drops !== true && isCompactedSince(session.state)
-    const made = isRepeated ? NONE : await shorten(ctx, session, provider, options)
+    const holds = isRepeated || options.drops ? undefined : holdsOf(ctx, session, provider)
+    const made = isRepeated ? NONE : await shorten(ctx, session, provider, options, holds)
     if (made.type === 'failed') {
       session.append([modelFailure(run_id, made, null)])
+      await holds?.publish()
       throw noSummary(session.state, made)
     }
     if (made.type === 'compacted') session.append([compactedRecord(run_id, made)])
+    await holds?.publish()
     const agent = viewAgent(ctx.store, session.state)
     return made.type === 'none'
       ? { agent, compacted: false, how: null, messages: 0 }
@@ -87,6 +96,7 @@ async function shorten(
   session: Session,
   provider: ModelProvider,
   options: CompactOptions,
+  holds: Holds | undefined,
 ): Promise<Compacted> {
   ctx.shutdown.listen()
   const asked = ctx.shutdown.whenRequested
@@ -96,13 +106,47 @@ async function shorten(
   const uncaught = new UncaughtErrors()
   try {
     const signal = AbortSignal.any([asked, timeoutSignal(ctx.bounds.turnTimeoutMs)])
-    const made = await compact(session, provider, settingsOf(session), { signal, uncaught }, byHand)
+    const settings = settingsOf(session)
+    const made = await compact(session, provider, settings, { signal, uncaught }, byHand, async () => {
+      if (holds !== undefined) await holdSummary(session, holds)
+      return holds?.bounded(settings) ?? settings
+    })
     if (signal.aborted) throw stoppedRequest(ctx, session, made)
     return made
   } finally {
     uncaught.close()
     await slot?.release()
   }
+}
+
+/** Undefined without a cap over the agent. */
+function holdsOf(ctx: Context, session: Session, provider: ModelProvider): Holds | undefined {
+  const budget = budgetOf(ctx, session)
+  if (budget === undefined || provider.summarises === false) return undefined
+  const parts = { provider, settings: settingsOf(session), toolbox: { definitions: [] }, budget }
+  const tokenExpiry = (): string => new Date(clock.now() + ctx.bounds.tokenLifetimeMs).toISOString()
+  const owner = { tried: () => undefined, newToken: () => mintToken(tokenExpiry()).token }
+  return new Holds(session, { ...parts, tokenExpiry, note: (text) => ctx.reporter.note(text) }, owner)
+}
+
+/** A kill after the record leaves a hold without an answer, in row A: it is spent. */
+async function holdSummary(session: Session, holds: Holds): Promise<void> {
+  const found = await holds.before('summary')
+  if (found === undefined) return
+  if (found.type === 'held') {
+    session.append([found.record])
+    return
+  }
+  const { state } = session
+  const word = wordOf(state)
+  throw new SubstratError(
+    'WAITING',
+    `the conversation of ${state.path} cannot be summarised now: ${found.why}; ${refillText(found.notBefore)}`,
+    {
+      hint: `run it again later: substrat compact ${word}; or leave the messages out without a summary: substrat compact ${word} --drop`,
+      facts: { agent_id: state.id },
+    },
+  )
 }
 
 async function slotFor(ctx: Context, state: State, signal: AbortSignal): ReturnType<typeof takeSlot> {

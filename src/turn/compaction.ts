@@ -7,7 +7,7 @@
  */
 import { shellWord } from '../errors.js'
 import { limits } from '../limits.js'
-import type { ModelProvider } from '../provider/contract.js'
+import type { ModelProvider, ProviderSettings } from '../provider/contract.js'
 import { type FailureReport, saysNothing } from '../provider/failure.js'
 import { causeOf } from '../schema/reasons.js'
 import type { RunError } from '../schema/types.js'
@@ -27,6 +27,8 @@ interface Owner {
   uncaught: UncaughtErrors
   takeSlot(): Promise<void>
   releaseSlot(): Promise<void>
+  /** The settings of a request that a budget bounds. */
+  bounded(settings: ProviderSettings): ProviderSettings
 }
 
 type Failed = { error: RunError } & ErrorDetail
@@ -47,13 +49,23 @@ export class Compaction {
     private readonly turn: Owner,
   ) {}
 
-  async run(provider: ModelProvider): Promise<TurnEvent> {
+  /** `hold`: undefined once the budgets allow the request for a summary. Otherwise the event that ends or parks the turn. */
+  async run(provider: ModelProvider, hold: () => Promise<TurnEvent | undefined>): Promise<TurnEvent> {
     const { stop, uncaught } = this.turn
     await this.turn.takeSlot()
     this.ports.note(`${this.refusedBecause()}: compacting it`)
     const ends = { signal: stop.signal, uncaught }
+    let heldUp: TurnEvent | undefined
+    const { settings } = this.ports
+    const begin = async (): Promise<ProviderSettings | undefined> => {
+      heldUp = await hold()
+      return heldUp === undefined ? this.turn.bounded(settings) : undefined
+    }
     const compacted: Compacted =
-      this.trials === 0 ? await compact(this.session, provider, this.ports.settings, ends) : { type: 'none' }
+      this.trials === 0
+        ? await compact(this.session, provider, settings, ends, undefined, begin)
+        : { type: 'none' }
+    if (heldUp !== undefined) return heldUp
     const used = usedByRequest(compacted)
     if (stop.signal.aborted)
       return { type: 'stopped', reason: stop.reason(), state: null, result: null, ...used }

@@ -6,7 +6,7 @@
  */
 import { type ErrorCode, SubstratError } from '../errors.js'
 import { limits } from '../limits.js'
-import type { AgentProvider, ModelProvider } from '../provider/contract.js'
+import type { AgentProvider, ModelProvider, ProviderSettings } from '../provider/contract.js'
 import { type FailureReport, saysNothing } from '../provider/failure.js'
 import { causeOf } from '../schema/reasons.js'
 import type { CallRecord } from '../schema/types.js'
@@ -144,7 +144,7 @@ class Turn {
       case 'pause':
         return this.pauseBefore(effect)
       case 'compact':
-        return (await this.holdFor('summary')) ?? this.compaction.run(this.ports.provider as ModelProvider)
+        return this.compaction.run(this.ports.provider as ModelProvider, () => this.holdFor('summary'))
       case 'await_budget':
         return this.awaitBudget(effect.why)
     }
@@ -331,6 +331,10 @@ class Turn {
   private async pauseBefore({ ms, before }: Extract<Effect, { type: 'pause' }>): Promise<TurnEvent> {
     const event = await pause(ms, this.stop)
     return event.type === 'retry' && before === 'compact' ? this.perform({ type: 'compact' }) : event
+  }
+
+  bounded(settings: ProviderSettings): ProviderSettings {
+    return this.held.bounded(settings)
   }
 
   async takeSlot(): Promise<void> {

@@ -85,7 +85,10 @@ describe.skipIf(whyNoPostgres() !== undefined)('docs/postgres.md', () => {
       database,
       'alter table substrat.home drop column migration, drop column timeline, drop column distrust, drop column last_tick',
     )
-    await server.query(database, 'drop table substrat.removed_agent')
+    await server.query(
+      database,
+      'drop table substrat.removed_agent, substrat.account, substrat.account_entry',
+    )
     await server.query(database, 'drop sequence substrat.change')
     await server.query(database, 'alter table substrat.edge drop constraint edge_kind_check')
     await server.query(
@@ -97,7 +100,7 @@ describe.skipIf(whyNoPostgres() !== undefined)('docs/postgres.md', () => {
       const { status, stderr } = run(...argv)
       expect([status, stderr]).toEqual([11, expect.stringContaining('substrat store init')])
     }
-    expect(run('store', 'init').stdout).toContain('from schema version 1 to 6')
+    expect(run('store', 'init').stdout).toContain('from schema version 1 to 7')
     expect(run('list').status).toBe(0)
   })
 })

@@ -1,5 +1,6 @@
 /** Makes or migrates the schema. One transaction: after a crash the database has the old schema or the new one. */
 import type { Client } from 'pg'
+import accounts from './schema/accounts.sql'
 import audit from './schema/audit.sql'
 import begin from './schema/begin.sql'
 import distrust from './schema/distrust.sql'
@@ -16,10 +17,11 @@ import tables3 from './schema/tables-3.sql'
 import tables4 from './schema/tables-4.sql'
 import tables5 from './schema/tables-5.sql'
 import tables6 from './schema/tables-6.sql'
+import tables7 from './schema/tables-7.sql'
 import { SCHEMA_VERSION } from './schema-version.js'
 
 /** Version n is what the first n migrations make. The functions are replaced each time. */
-const MIGRATIONS = [tables, tables2, tables3, tables4, tables5, tables6]
+const MIGRATIONS = [tables, tables2, tables3, tables4, tables5, tables6, tables7]
 /** Two commands at once would both create the schema. */
 const LOCK = 7_305_804_402
 
@@ -95,7 +97,19 @@ export async function makeSchema(client: Client, format: number): Promise<Made> 
       return { newer: before }
     }
     for (const migration of MIGRATIONS.slice(before)) await client.query(migration)
-    for (const functions of [migration, followers, distrust, logs, leases, rights, mail, home, begin, audit])
+    for (const functions of [
+      migration,
+      followers,
+      distrust,
+      logs,
+      leases,
+      rights,
+      mail,
+      home,
+      begin,
+      accounts,
+      audit,
+    ])
       await client.query(functions)
     await client.query(READERS)
     await client.query('revoke execute on all functions in schema substrat from public')

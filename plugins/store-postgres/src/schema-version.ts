@@ -1,2 +1,2 @@
 /** The version of the schema that this plugin makes and uses. */
-export const SCHEMA_VERSION = 6
+export const SCHEMA_VERSION = 7

@@ -18,6 +18,7 @@ import type {
   TakeOptions,
   Thing,
 } from 'substrat/store'
+import { accountsOf } from './accounts.js'
 import { AgentLease, requestsIn, snapshotValues, unframedSnapshot } from './agent-lease.js'
 import { bytesOf } from './client.js'
 import { keysOf } from './keys.js'
@@ -48,6 +49,7 @@ export class PostgresStore implements Store {
   readonly hosts: Store['hosts']
   readonly moves: Store['moves']
   readonly removed: Store['removed']
+  readonly accounts: NonNullable<Store['accounts']>
   readonly contents: Store['contents']
   readonly local: Store['local']
   readonly upkeep: Store['upkeep']
@@ -75,6 +77,7 @@ export class PostgresStore implements Store {
     this.hosts = hostsOf(shared)
     this.moves = movesOf(shared)
     this.removed = removedOf(shared)
+    this.accounts = accountsOf(shared, hello?.has_accounts === true)
     this.contents = contentsOf(shared)
     this.local = localFilesOf(shared.kit, this.homeId, (agentId) => this.label({ kind: 'log', agentId }))
     this.snapshotPrefetch = new SnapshotPrefetch(shared)

@@ -28,6 +28,11 @@ interface Owner {
   newToken(expiresAt?: string): MintedToken
 }
 
+/** The parts of a turn that holds depend on. */
+type Ports = Pick<TurnPorts, 'provider' | 'settings' | 'budget' | 'tokenExpiry' | 'note'> & {
+  toolbox: Pick<TurnPorts['toolbox'], 'definitions'>
+}
+
 type OverBudget = Extract<TurnEvent, { type: 'over_budget' }>
 
 export class Holds {
@@ -40,7 +45,7 @@ export class Holds {
 
   constructor(
     private readonly session: Session,
-    private readonly ports: TurnPorts,
+    private readonly ports: Ports,
     private readonly owner: Owner,
   ) {}
 

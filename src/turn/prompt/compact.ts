@@ -35,12 +35,14 @@ export interface ByHand {
   wasAnswered: boolean
 }
 
+/** `begin`: called before the request for a summary, for its settings. Undefined: it is not sent. */
 export async function compact(
   session: Session,
   provider: ModelProvider,
   settings: ProviderSettings,
   ends: TurnEnds,
   byHand?: ByHand,
+  begin: () => Promise<ProviderSettings | undefined> = async () => settings,
 ): Promise<Compacted> {
   const { keep, drops } = byHand ?? {}
   const all = exchanges(session)
@@ -52,7 +54,9 @@ export async function compact(
   const keeps = placeFrom(session, all[cut])
   const how = drops === true || provider.summarises === false ? 'dropped' : 'summary'
   const notice = { text: droppedNotice(messagesIn(session, left)), how: 'dropped' as const }
-  const summary = how === 'dropped' ? notice : await summarise(provider, settings, left, ends, notice, byHand)
+  const bounded = how === 'summary' ? await begin() : settings
+  if (bounded === undefined) return { type: 'none' }
+  const summary = how === 'dropped' ? notice : await summarise(provider, bounded, left, ends, notice, byHand)
   if ('type' in summary) return summary
   const { text, ...used } = summary
   const content = text + taskIfBefore(session, keeps.seq)

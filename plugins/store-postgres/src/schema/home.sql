@@ -3,9 +3,12 @@
 -- Replaced whole, because older versions return other columns.
 drop function if exists substrat.hello();
 create function substrat.hello()
-returns table (home_id uuid, schema_version integer, format integer, config bytea, is_standby boolean, migration jsonb)
+returns table (
+  home_id uuid, schema_version integer, format integer, config bytea, is_standby boolean, migration jsonb, has_accounts boolean)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  select h.home_id, h.schema_version, h.format, h.config, pg_is_in_recovery(), h.migration from substrat.home h
+  select h.home_id, h.schema_version, h.format, h.config, pg_is_in_recovery(), h.migration,
+    exists (select from substrat.account)
+  from substrat.home h
 $$;
 
 create or replace function substrat.write_config(p_config bytea) returns void
