@@ -89,6 +89,16 @@ describe.concurrent('serve token', () => {
     expect((await house.run(['serve', 'token', 'list', '--json'], other)).json).toEqual({ tokens: [] })
   })
 
+  test('connects to no database, and a password in the URL of the home makes no difference', async () => {
+    const house = new House()
+    const of = (user: string) => ({ env: { SUBSTRAT_HOME: `postgres://${user}@127.0.0.1:1/x` } })
+    const added = await house.start(['serve', 'token', 'add', 'phone', '--may', 'read'], of('ann:secret'))
+      .result
+    expect([added.exit, added.stderr]).toEqual([0, ''])
+    const listed = await house.start(['serve', 'token', 'list', '--json'], of('ann')).result
+    expect(listed.json).toMatchObject({ tokens: [{ name: 'phone' }] })
+  })
+
   test('neither adds nor revokes for a tool of an agent', async () => {
     const house = new House()
     await house.ok('serve', 'token', 'add', 'phone', '--may', 'read')

@@ -1,4 +1,5 @@
 /** Named tokens: their rights, and the server that sees them come and go. */
+import { createHash } from 'node:crypto'
 import {
   chmodSync,
   mkdirSync,
@@ -249,6 +250,24 @@ describe.concurrent('the right of a token', () => {
     expect((await served.call('resumeAgent', { path, body, headers: reader })).status).toBe(403)
     const given = await served.call('resumeAgent', { path, body, headers: { ...phone, ...WAIT } })
     expect(given).toMatchObject({ status: 200, data: { reply: 'done' } })
+    await served.stop()
+  })
+
+  test('is that of the token also if the token begins as a resume token does', async () => {
+    const house = new House()
+    await house.spawn('a')
+    await add(house, 'phone', 'read')
+    const token = `st_${'x'.repeat(40)}`
+    edit(listOf(house), (text) => {
+      const { tokens } = JSON.parse(text)
+      return JSON.stringify({
+        tokens: [{ ...tokens[0], sha256: createHash('sha256').update(token).digest('hex') }],
+      })
+    })
+    const served = await Served.start(house)
+    const headers = { authorization: `Bearer ${token}` }
+    const resumed = await served.call('resumeAgent', { path: { agent: 'a' }, body: {}, headers })
+    expect(resumed.problem.code).toBe('INSUFFICIENT_SCOPE')
     await served.stop()
   })
 

@@ -41,8 +41,11 @@ export function buildApp(
       const agent = req.param('agent') ?? ''
       const bearer = resumeToken === undefined ? guard.checkToken(req.raw) : undefined
       if (resumeToken !== undefined) checkResumeToken(server, agent, resumeToken)
-      // Also for an answer that is a stream, and for a client that is gone.
-      if (bearer !== undefined) env.outgoing.once('close', bearer.release)
+      if (bearer !== undefined) {
+        // Also after an answer that is a stream. A request behind another in one connection may have no such event.
+        env.outgoing.once('close', bearer.release)
+        req.raw.signal.addEventListener('abort', bearer.release, { once: true })
+      }
       if (each.needs !== 'read' && server.isReadOnly)
         throw new Refusal(
           'READ_ONLY',

@@ -99,10 +99,13 @@ export class Guard {
   }
 }
 
+/** The length of a token of the server in base64url. One in 262,144 begins as a resume token does. */
+const TOKEN_CHARACTERS = 43
+
 /** The bearer token, if it has the form of a resume token. */
 export function resumeTokenOf(request: Request): string | undefined {
   const given = bearerOf(request)
-  return given?.startsWith('st_') === true ? given : undefined
+  return given?.startsWith('st_') === true && given.length !== TOKEN_CHARACTERS ? given : undefined
 }
 
 /**

@@ -41,7 +41,10 @@ export class NamedTokens {
     held.requests += 1
     this.held.set(token.sha256, held)
     this.schedule()
+    let isOpen = true
     const release = (): void => {
+      if (!isOpen) return
+      isOpen = false
       held.requests -= 1
       if (held.requests === 0 && this.held.get(token.sha256) === held) this.held.delete(token.sha256)
     }
