@@ -31,6 +31,7 @@ const LABS: Record<string, { attack: string; unit: string }> = {
   'tree-postgres': { attack: 'kill during mail, in PostgreSQL', unit: 'kills' },
   'fuzz-postgres': { attack: 'random tree and kills, in PostgreSQL', unit: 'commands' },
   effects: { attack: 'kill during a call with an effect outside', unit: 'kills' },
+  schedules: { attack: 'kill, sleep or jump of the clock between slots', unit: 'slots' },
   'real-kills': { attack: 'kill of an agent program', unit: 'kills' },
 }
 /** Labs that do not test durability. */
