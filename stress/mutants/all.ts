@@ -23,6 +23,7 @@ import { OWNER_ALONE } from './rules/owner-alone.js'
 import { PEOPLE } from './rules/people.js'
 import { REBUILDABLE } from './rules/rebuildable.js'
 import { ROWS } from './rules/recovery-table.js'
+import { SCHEDULES } from './rules/schedules.js'
 import { SETTLING } from './rules/settling.js'
 import { TOKENS } from './rules/tokens.js'
 import { TRANSITIONS } from './rules/transitions.js'
@@ -56,6 +57,7 @@ const BY_RULE: Record<string, Mutant[]> = {
   names: NAMES,
   tree: TREE,
   mail: MAIL,
+  schedules: SCHEDULES,
   moves: MOVES,
   outbound: OUTBOUND,
   'owner alone': OWNER_ALONE,

@@ -5,6 +5,7 @@ import { HOMES } from './homes.js'
 import { MOVES } from './moves.js'
 import { OTHERS } from './others.js'
 import { PLUGINS } from './plugins.js'
+import { SCHEDULES } from './schedules.js'
 import { SERVE_TOKENS } from './serve-tokens.js'
 import { USAGE } from './usage.js'
 import type { History } from './walk.js'
@@ -18,4 +19,5 @@ export const HISTORIES: History[] = [
   ...MOVES,
   ...PLUGINS,
   ...SERVE_TOKENS,
+  ...SCHEDULES,
 ]

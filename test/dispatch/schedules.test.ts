@@ -6,6 +6,7 @@ import { clock } from '../../src/clock.js'
 import { decide } from '../../src/operations/decide.js'
 import { deliver } from '../../src/operations/deliver.js'
 import { setGate } from '../../src/operations/gate.js'
+import { queue } from '../../src/operations/message/queue.js'
 import { resume } from '../../src/operations/resume.js'
 import { changeSchedule } from '../../src/operations/schedule/change.js'
 import { suspend } from '../../src/operations/stop-agent.js'
@@ -15,6 +16,7 @@ import { openForRead } from '../../src/session/load.js'
 import type { FileStore } from '../../src/storage/file-store.js'
 import { accountsOf } from '../../stress/schedules/account.js'
 import { contextAt } from '../support/contexts.js'
+import { sendRequest } from '../support/send-request.js'
 import { newAgent, recordsOf, reopen, startedRun } from '../support/sessions.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
 import { messagesIn, scheduled, setTime, slotsIn, tickAt } from '../support/ticks.js'
@@ -59,6 +61,17 @@ test('the id of the message follows from the schedule and the slot', async () =>
       sent_at: at('10:00'),
     },
   ])
+})
+
+test('each slot has a turn of its own, beside those of other schedules and of mail', async () => {
+  await scheduled(store, id)
+  await scheduled(store, id, { name: 'other', content: 'look' })
+  setTime(at('10:00'))
+  queue(contextAt(store).ctx, sendRequest(id, { isQueued: true, kind: 'notification' }))
+  await tickAt(store, at('10:00'))
+  const runs = messagesIn(store, id).map(({ run_id }) => run_id)
+  expect(new Set(runs).size).toBe(3)
+  expectEachSlotOnce()
 })
 
 test('two tickers at once run the slot once', async () => {

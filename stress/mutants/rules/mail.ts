@@ -39,8 +39,8 @@ export const MAIL: Mutant[] = [
     name: 'a message with an option shares its turn with other messages',
     edits: [
       [
-        "mail.kind === 'request' || mail.key !== null || hasOwnOptions(mail)",
-        "mail.kind === 'request' || mail.key !== null",
+        "mail.kind === 'request' || mail.key !== null || 'schedule_id' in mail || hasOwnOptions(mail)",
+        "mail.kind === 'request' || mail.key !== null || 'schedule_id' in mail",
       ],
     ],
     suites: ['mail/inbox'],
@@ -205,7 +205,7 @@ export const MAIL: Mutant[] = [
   },
   {
     name: 'a gated agent takes a turn without a permit',
-    edits: [['gate.permits === 0', 'gate.permits < 0']],
+    edits: [['return gate.isGated && gate.permits === 0', 'return gate.isGated && gate.permits < 0']],
     suites: ['dispatch/turn-obstacle', 'dispatch/deliveries'],
   },
   {

@@ -226,7 +226,7 @@ export const REBUILDABLE: Mutant[] = [
   },
   {
     name: 'an agent with a reminder needs no visit',
-    edits: [["state.reminders.length > 0 ? 'reminder' : undefined", 'undefined']],
+    edits: [["if (state.reminders.length > 0) return 'reminder'", ';']],
     suites: ['recovery/visit-reason'],
   },
   {
