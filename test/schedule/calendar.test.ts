@@ -108,6 +108,15 @@ test('a range of slots is counted as slot by slot, also across changes of the cl
   }
 })
 
+test('a day with a change of the clock is counted by its own slots', () => {
+  const schedule = { calendar: '0 1,4 * * *', time_zone: 'Europe/Berlin', until: null }
+  expect(slotsUntil(schedule, '2026-10-19T23:00:00.000Z', '2026-10-30T12:00:00.000Z')).toEqual({
+    count: 22,
+    last: '2026-10-30T03:00:00.000Z',
+    next: '2026-10-31T00:00:00.000Z',
+  })
+})
+
 test('a year of minutes is counted', () => {
   const schedule = { calendar: '* * * * *', time_zone: 'Europe/Berlin', until: null }
   expect(slotsUntil(schedule, '2026-01-01T00:00:00.000Z', '2026-12-31T23:59:30.000Z')).toEqual({

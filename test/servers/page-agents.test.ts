@@ -182,6 +182,26 @@ test('an agent is created on the page, and an error is at its field', async () =
   await served.stop()
 })
 
+test('the schedules of an agent have their next slot, and are run and paused', async () => {
+  const house = new House()
+  const id = await house.spawn('report')
+  await house.ok('schedule', 'add', 'report', '0 7 * * *', 'Report.', '--name', 'daily')
+  const served = await Served.start(house)
+  const { page, troubles } = await openPage(served, `#/agents/${id}`)
+  await page.getByText('Schedules: 1').click()
+  await page.getByText('daily (0 7 * * *, UTC)').waitFor()
+  await page.getByText(/^Next .* \(in /).waitFor()
+  await page.getByRole('button', button('Run now: daily')).click()
+  await page.getByText('echo: [schedule daily').waitFor()
+  await page.getByRole('button', button('Pause daily')).click()
+  await page.getByText('Paused', { exact: true }).waitFor()
+  await page.getByRole('button', button('Resume daily')).waitFor()
+  await expectAccessible(page, 'the schedules of an agent')
+  expect((await house.ok('schedule', 'list', '--json')).json.schedules).toMatchObject([{ state: 'paused' }])
+  expect(troubles).toEqual([])
+  await served.stop()
+})
+
 test('a tool that runs without approval is shown with the source of the right, and the right is revoked', async () => {
   const house = new House()
   const { id } = await parked(house, { tools: [{ name: 'shell', input: { command: 'touch made' } }] })

@@ -29,6 +29,8 @@ const ROUTES = {
   gateAgent: 'POST /v1/agents/{agent}/gate',
   ungateAgent: 'POST /v1/agents/{agent}/ungate',
   terminateAgent: 'POST /v1/agents/{agent}/terminate',
+  changeSchedule: 'POST /v1/agents/{agent}/schedules/change',
+  runSchedule: 'POST /v1/agents/{agent}/schedules/run',
 } as const satisfies Partial<Record<keyof operations, string>>
 
 export type Operation = keyof typeof ROUTES

@@ -23,6 +23,7 @@ import { Controls, isStopped } from './controls.js'
 import { ConversationView } from './conversation.js'
 import { PendingMail } from './mail.js'
 import { Request } from './need-card.js'
+import { Schedules } from './schedules.js'
 import { TimelineView } from './timeline.js'
 
 export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'timeline' }) {
@@ -161,6 +162,7 @@ function AgentHead(props: { shown: ShownAgent; onChanged: () => void }) {
         </p>
       )}
       {grants.length > 0 && <Grants shown={shown} onChanged={props.onChanged} />}
+      <Schedules shown={shown} onChanged={props.onChanged} />
       <Controls shown={shown} onChanged={props.onChanged} />
     </header>
   )
