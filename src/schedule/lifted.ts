@@ -47,13 +47,21 @@ function whyUntil(before: State, schedule: Schedule, record: NewRecord): Why | u
       return before.gate.isGated && before.gate.permits === 0 ? 'gated' : undefined
     case 'session.configured':
       return before.hold && record.hold === false ? 'hold' : undefined
+    case 'run.resumed':
+      return waitsForBudget(before, record.run_id) ? 'budget' : undefined
     case 'run.completed':
     case 'run.failed':
     case 'run.cancelled':
+      if (waitsForBudget(before, record.run_id)) return 'budget'
       return isOverlap(schedule, record.run_id) ? 'overlap' : undefined
     default:
       return undefined
   }
+}
+
+/** Then no schedule of the agent could begin a turn. */
+function waitsForBudget({ run }: State, runId: string): boolean {
+  return run?.run_id === runId && run.wait?.kind === 'budget'
 }
 
 /**

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { clock } from '../../src/clock.js'
+import { configure } from '../../src/operations/configure.js'
 import { decide } from '../../src/operations/decide.js'
 import { deliver } from '../../src/operations/deliver.js'
 import { setGate } from '../../src/operations/gate.js'
@@ -276,6 +277,16 @@ describe('slots that something prevents are one record when it ends', () => {
     expect(slotsIn(store, id)).toEqual(['skipped 10:00-11:00 2 paused', 'ran 12:00'])
     expectEachSlotOnce()
   })
+})
+
+test('slots while a turn waits for its budget are skipped for it', async () => {
+  await scheduled(store, id)
+  await configure(contextAt(store).ctx, id, { budget: [{ unit: 'turns', max: 1, per: 'day' }] })
+  for (const time of ['10:00', '11:00', '12:00', '15:30']) await tickAt(store, at(time))
+  expect(slotsIn(store, id)).toEqual(['ran 10:00', 'ran 11:00'])
+  await tickAt(store, '2026-11-21T00:00:30.000Z')
+  expect(slotsIn(store, id)).toEqual(['ran 10:00', 'ran 11:00', 'skipped 12:00-00:00 13 budget'])
+  expectEachSlotOnce()
 })
 
 test('a schedule that is replaced while a slot is due skips it, and the new one begins with its next slot', async () => {
