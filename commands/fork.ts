@@ -12,6 +12,7 @@ export default class Fork extends WritingCommand {
   static override examples = [
     '<%= config.bin %> fork notes --provider codex --name notes-codex',
     '<%= config.bin %> fork notes --model gpt-5.1',
+    '<%= config.bin %> fork notes --at 3 --name notes-again',
   ]
   static override args = {
     agent,
@@ -26,6 +27,10 @@ export default class Fork extends WritingCommand {
     workspace: Flags.string({
       char: 'w',
       description: "working directory of the new agent; default: the original's",
+    }),
+    at: Flags.string({
+      description:
+        'end the copy before your message, or after a reply or turn, by its id or number (1: first turn, -1: latest); default: all',
     }),
     option: Flags.string({
       char: 'o',
@@ -44,6 +49,7 @@ export default class Fork extends WritingCommand {
       model: flags.model ?? null,
       workspace: flags.workspace === undefined ? null : resolve(flags.workspace),
       options: parseOptions(flags.option),
+      at: flags.at,
     })
     this.printObject(forked, forked.agent.id)
   }

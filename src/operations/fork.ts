@@ -3,21 +3,24 @@
 import { checkReach } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { effectOfCreation, withEffect } from '../dispatch/effect.js'
+import { forkPoint } from '../dispatch/fork-point.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { readState } from '../dispatch/read-state.js'
-import { conversationText } from '../dispatch/seed.js'
+import { conversationIn } from '../dispatch/seed.js'
 import { CREATED, viewTurn } from '../dispatch/view.js'
 import { finishAfter } from '../dispatch/visit.js'
 import { SubstratError } from '../errors.js'
 import { contextByDefault } from '../provider/context.js'
 import { checkWorkspace } from '../provider/workspace.js'
 import type { TurnResult } from '../schema/output.js'
+import type { Content } from '../schema/types.js'
 import { byActor } from '../session/actor.js'
-import { recordAt, recordsOfKinds, withAgent } from '../session/load.js'
+import { loadFrom, recordAt, recordsOfKinds, withAgent } from '../session/load.js'
 import { readText } from '../session/read.js'
 import type { NewRecord } from '../session/records.js'
+import type { State } from '../session/state.js'
 import { randomUuid } from '../start/random.js'
-import type { Store } from '../storage/store.js'
+import { LogPrefix, type LogReader, type Store } from '../storage/store.js'
 import { createAgent, type NewAgent } from '../tree/create-agent.js'
 import { createdRecord } from '../tree/created.js'
 import { checkName } from '../tree/names.js'
@@ -33,6 +36,8 @@ export interface ForkRequest {
   /** Absolute. */
   workspace: string | null
   options: Record<string, string>
+  /** Copy only the conversation up to this turn or message, as `forkPoint` reads it. Absent: all of it. */
+  at?: string | undefined
 }
 
 /** Durable when it returns. The new agent is a sibling of the original, which does not change. */
@@ -53,8 +58,9 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
   checkWorkspace(settings.workspace)
   const found = await ctx.providers.check(provider, settings)
   const { kind } = found
-  const content = conversationText(ctx.store, from.id, { continuesTurn: false })
-  if (content === undefined) {
+  const copied = copyOf(ctx.store, from, request.at, isSame && kind === 'model')
+  // Before the first message there is nothing to copy, and the new agent begins anew.
+  if (copied === undefined && request.at === undefined) {
     throw new SubstratError('SESSION_STATE', `${from.path} has no conversation to continue yet`, {
       hint: `send it something first: substrat send ${wordOf(from)} '…'`,
       facts: { agent_id: from.id },
@@ -65,8 +71,8 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
   const { parent, allow } = from
   const onUnknown = kind === 'model' ? from.on_unknown : undefined
   const context = contextByDefault(found, settings, from.context ?? 'all')
-  const copied = isSame && kind === 'model' ? copyMessages(ctx.store, from.id) : {}
-  const seeded: NewRecord = { kind: 'session.seeded', from: from.id, content, ...copied }
+  const seeded: NewRecord[] =
+    copied === undefined ? [] : [{ kind: 'session.seeded', from: from.id, ...copied }]
   const agent: NewAgent = {
     id,
     name,
@@ -84,7 +90,7 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
         ...settings,
         ...byActor(),
       }),
-      seeded,
+      ...seeded,
     ],
     command: ctx.command,
   }
@@ -98,26 +104,50 @@ export async function fork(ctx: Context, request: ForkRequest): Promise<TurnResu
   }
 }
 
+type Copied = Omit<NewRecord<'session.seeded'>, 'kind' | 'from'>
+
+/** The conversation, or its part. Undefined if it is empty. */
+function copyOf(
+  store: Store,
+  { id, path }: State,
+  at: string | undefined,
+  withMessages: boolean,
+): Copied | undefined {
+  return withAgent(store, id, (loaded, { log: whole }) => {
+    if (at === undefined) return copyIn(store, loaded.state, whole, withMessages)
+    const log = new LogPrefix(whole, forkPoint({ id, path }, whole, at))
+    if (log.size() === 0) return undefined
+    const { state } = loadFrom(log, undefined)
+    const copied = copyIn(store, state, log, withMessages)
+    return copied && { ...copied, last_seq: state.last_seq }
+  })
+}
+
+function copyIn(store: Store, state: State, log: LogReader, withMessages: boolean): Copied | undefined {
+  const text = (content: Content): string => readText(store, state.id, content)
+  const content = conversationIn({ log, text, ids: [state.id] }, { continuesTurn: false })
+  if (content === undefined) return undefined
+  return { content, ...(withMessages ? copyMessages(state, log, text) : {}) }
+}
+
 /**
  * The messages as the original's model receives them. Only its own provider may get them: they hold items, such as signed
  * reasoning, which other providers refuse.
  */
 function copyMessages(
-  store: Store,
-  agentId: string,
+  state: State,
+  log: LogReader,
+  text: (content: Content) => string,
 ): Pick<NewRecord<'session.seeded'>, 'conversation' | 'responses'> {
-  const copied = withAgent(store, agentId, ({ state }, { log }) => {
-    const session: Readable = {
-      state,
-      recordAt: (at) => recordAt(log, at),
-      *recordsOfKinds(from, kinds) {
-        for (const { record } of recordsOfKinds(log, from, state.log_bytes, kinds)) yield record
-      },
-      text: (content) => readText(store, agentId, content),
-    }
-    return { messages: conversation(session), responses: responsesBefore(session) }
-  })
-  if (copied === undefined || copied.messages.length === 0) return {}
-  const { messages, responses } = copied
+  const session: Readable = {
+    state,
+    recordAt: (at) => recordAt(log, at),
+    *recordsOfKinds(from, kinds) {
+      for (const { record } of recordsOfKinds(log, from, state.log_bytes, kinds)) yield record
+    },
+    text,
+  }
+  const [messages, responses] = [conversation(session), responsesBefore(session)]
+  if (messages.length === 0) return {}
   return { conversation: JSON.stringify(messages), ...(responses === 0 ? {} : { responses }) }
 }

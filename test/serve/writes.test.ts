@@ -328,6 +328,21 @@ describe.concurrent('a control', () => {
     await served.stop()
   })
 
+  test('copies a conversation into a new agent, whole or up to a turn', async () => {
+    const house = new House()
+    const id = await house.spawn('a')
+    for (const text of ['one', 'two']) await house.ok('send', 'a', text)
+    const served = await Served.start(house)
+    const path = { agent: 'a' }
+    const { status, data } = await served.call('forkAgent', { path, body: { at: '1', name: 'b' } })
+    expect([status, data.agent.path]).toEqual([201, 'b'])
+    expect(house.records(data.agent.id)[1]).toMatchObject({ kind: 'session.seeded', from: id })
+    const refused = await served.call('forkAgent', { path, body: { at: '3' } })
+    expect(refused).toMatchObject({ status: 404, problem: { code: 'MESSAGE_NOT_FOUND' } })
+    expect(house.ids()).toHaveLength(2)
+    await served.stop()
+  })
+
   test('takes messages out of the inbox of the operator, and only those', async () => {
     const house = new House()
     const send = (content: string) => ({ name: 'send_message', input: { to: 'operator', content } })

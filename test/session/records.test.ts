@@ -320,7 +320,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     asks: [{ call_id: 'c', tool: 'bash', input: { command: 'make' } }],
     actor: ACTOR,
   },
-  'session.seeded': { from: ID, content: BLOB, conversation: BLOB, responses: 2 },
+  'session.seeded': { from: ID, content: BLOB, conversation: BLOB, responses: 2, last_seq: 9 },
   'provider.state': { run_id: ID, state: 'AAEC' },
   'mail.delivered': {
     run_id: ID,

@@ -106,6 +106,32 @@ export const WRITES: Route[] = [
     },
   }),
   route({
+    method: 'post',
+    needs: 'all',
+    tag: 'agents',
+    path: '/v1/agents/{agent}/fork',
+    id: 'forkAgent',
+    summary: "Copy an agent's conversation into a new agent",
+    body: z.object({
+      at: z
+        .string()
+        .optional()
+        .describe(
+          'Only what came before this message of a person, or up to this reply or turn: an id, or the number of a turn.',
+        ),
+      name: z.string().optional(),
+      provider: z.string().optional(),
+      model: z.string().optional(),
+      workspace: z.string().startsWith('/').optional().describe('Absolute; default: that of the original.'),
+      options: z.record(z.string(), z.string()).optional().describe('Options of the provider.'),
+    }),
+    answers: { 201: { description: 'The new agent. It has no turn yet.', shape: turn } },
+    handle: async ({ server, agent, body: { options = {}, ...body } }) => {
+      const args = ['fork', findAgent(server, agent).agentId, ...flags(body), ...optionFlags(options)]
+      return { status: 201, body: await server.commands.result([...args, '--json']) }
+    },
+  }),
+  route({
     ...TURN,
     path: '/v1/agents/{agent}/messages',
     id: 'sendMessage',

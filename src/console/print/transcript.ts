@@ -100,6 +100,8 @@ export function entryText(record: SessionRecord, text: ReadText, reader: Reader 
       return `turn ${entry.how}: ${entry.why}${by(entry.actor)}`
     case 'creation':
       return `created${entry.name === null ? '' : ` as ${entry.name}`}, provider ${entry.provider}, in ${entry.workspace}${by(entry.actor)}`
+    case 'seed':
+      return `begins with the conversation of agent ${entry.from.slice(0, 8)}`
     case 'reminder':
       return `set a reminder for ${readableTime(entry.due_at)}${entry.every_ms === null ? '' : `, then every ${entry.every_ms / 1000} s`}: ${text(entry.content)}`
     case 'change': {
@@ -115,7 +117,6 @@ export function entryText(record: SessionRecord, text: ReadText, reader: Reader 
       return entry.text
     case 'call_start':
     case 'answer':
-    case 'seed':
     case 'hidden':
       return undefined
   }

@@ -270,6 +270,9 @@ export const provider = {
           "For a fork with the same model provider, which gets them instead of `content`: JSON of the original's messages, with tool calls, results and `items`.",
         ),
       responses: integer.optional().describe('How many responses compaction had left out of `conversation`.'),
+      last_seq: integer
+        .optional()
+        .describe('For `fork --at`: the last record of the original whose conversation it has.'),
     },
   ),
 }

@@ -16,6 +16,7 @@ const ROUTES = {
   listProviderModels: 'GET /v1/provider-models',
   spawnAgent: 'POST /v1/agents',
   setAgent: 'POST /v1/agents/{agent}/set',
+  forkAgent: 'POST /v1/agents/{agent}/fork',
   sendMessage: 'POST /v1/agents/{agent}/messages',
   answerQuestion: 'POST /v1/agents/{agent}/answer',
   showPending: 'GET /v1/agents/{agent}/pending',

@@ -11,7 +11,16 @@ import { clockText, durationText, withLocalTimes } from './time.js'
 import { DECISION_WORDS, type Tone, WAIT_WORDS } from './words.js'
 
 export type Item =
-  | { type: 'message'; seq: number; at: string; from: 'you' | 'agent' | 'other'; who: string; text: string }
+  | {
+      type: 'message'
+      seq: number
+      at: string
+      from: 'you' | 'agent' | 'other'
+      who: string
+      text: string
+      /** The id, if it is a person's. A copy of the conversation may end before it. */
+      prompt?: string
+    }
   | { type: 'reasoning'; seq: number; at: string; text: string; bytes: number }
   | ToolItem
   | ({ type: 'event'; seq: number; at: string } & Event)
@@ -56,7 +65,12 @@ class Conversation {
     switch (entry.type) {
       case 'prompt': {
         const who = entry.actor === undefined ? entry.sender : actorText(entry.actor, this.reader)
-        this.say(entry, who === 'you' ? 'you' : 'other', who)
+        this.say(
+          entry,
+          who === 'you' ? 'you' : 'other',
+          who,
+          entry.sender === 'you' ? entry.message_id : undefined,
+        )
         break
       }
       case 'notice':
@@ -97,8 +111,10 @@ class Conversation {
     { seq, ts: at, content }: Pick<EntryOf<'prompt' | 'mail' | 'reply' | 'notice'>, 'seq' | 'ts' | 'content'>,
     from: 'you' | 'agent' | 'other',
     who: string,
+    prompt?: string,
   ): void {
-    this.items.push({ type: 'message', seq, at, from, who, text: textOf(content) })
+    const asked = prompt === undefined || typeof content !== 'string' ? {} : { prompt }
+    this.items.push({ type: 'message', seq, at, from, who, text: textOf(content), ...asked })
   }
 
   private addMail(mail: EntryOf<'mail'>): void {
@@ -181,6 +197,8 @@ function eventOf(entry: Entry, reader: Reader): Event | undefined {
   switch (entry.type) {
     case 'creation':
       return { tone: 'calm', text: `Created with the provider ${entry.provider}${by(entry.actor)}` }
+    case 'seed':
+      return { tone: 'calm', text: `Begins with the conversation of agent ${entry.from.slice(0, 8)}` }
     case 'settings':
       return entry.hold === undefined
         ? undefined

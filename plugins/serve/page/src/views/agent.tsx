@@ -62,6 +62,7 @@ export function AgentView({ id, tab }: { id: string; tab: 'conversation' | 'time
         <TimelineView records={records} isRunning={shown.agent.status === 'running'} />
       ) : (
         <ConversationView
+          agentId={id}
           records={records}
           live={live}
           isWhole={follower.isWhole}

@@ -1,17 +1,23 @@
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { call } from '../api/client.js'
 import type { SessionRecord } from '../api/types.js'
 import { conversationOf, type Item, type ToolItem } from '../model/conversation.js'
 import { bytesText, clockText, dateText, durationText } from '../model/time.js'
 import type { Tone } from '../model/words.js'
+import { ActionButton } from '../parts/action.js'
 import { Code } from '../parts/code.js'
 import { Icon } from '../parts/icons.js'
 import { CopyButton, Plain, Prose, Words } from '../parts/text.js'
 import { visibleText } from '../parts/visible-text.js'
+import { outboxOf } from '../state/outbox.js'
 import { reader } from '../state/reader.js'
+import { useMay } from '../state/right.js'
+import { go } from '../state/router.js'
 import { useStore } from '../state/store.js'
 
 /** `live`: the reply so far. */
 export function ConversationView(props: {
+  agentId: string
   records: readonly SessionRecord[]
   live: string
   isWhole: boolean
@@ -40,7 +46,11 @@ export function ConversationView(props: {
       )}
       {items.length === 0 && live === '' && <p class="empty">No turn yet.</p>}
       {items.map((item) => (
-        <ItemView key={`${item.seq} ${item.type} ${item.type === 'tool' ? item.summary : ''}`} item={item} />
+        <ItemView
+          key={`${item.seq} ${item.type} ${item.type === 'tool' ? item.summary : ''}`}
+          item={item}
+          agentId={props.agentId}
+        />
       ))}
       {live !== '' && (
         <article class="message from-agent live" aria-label="Reply so far">
@@ -54,7 +64,7 @@ export function ConversationView(props: {
   )
 }
 
-function ItemView({ item }: { item: Item }) {
+function ItemView({ item, agentId }: { item: Item; agentId: string }) {
   switch (item.type) {
     case 'message':
       return (
@@ -64,6 +74,7 @@ function ItemView({ item }: { item: Item }) {
           </header>
           <Prose text={item.text} />
           <CopyButton text={item.text} />
+          {item.prompt !== undefined && <TryAgain agentId={agentId} prompt={item.prompt} text={item.text} />}
         </article>
       )
     case 'reasoning':
@@ -94,6 +105,22 @@ function ItemView({ item }: { item: Item }) {
         </div>
       )
   }
+}
+
+/** A copy of the conversation before the message, whose text waits in the composer of the new agent. */
+function TryAgain({ agentId, prompt, text }: { agentId: string; prompt: string; text: string }) {
+  const mayFork = useMay('all')
+  if (!mayFork) return null
+  const fork = async (): Promise<void> => {
+    const { agent } = await call('forkAgent', { agent: agentId, body: { at: prompt } })
+    outboxOf(agent.id).write(text)
+    go({ view: 'agent', id: agent.id, tab: 'conversation' })
+  }
+  return (
+    <ActionButton request={fork} done="This is a copy of the conversation up to here" look="plain">
+      Try again from here
+    </ActionButton>
+  )
 }
 
 const EVENT_ICONS = { run: 'play', wait: 'hand', bad: 'bolt', good: 'check', calm: 'stop' } as const
