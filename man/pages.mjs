@@ -28,6 +28,7 @@ const DOCUMENTS = {
 const VARIABLES = {
   SUBSTRAT_HOME: 'directory of the home, or the URL of a home in PostgreSQL; default: ~/.substrat',
   SUBSTRAT_TOKEN: 'resume token, instead of --token',
+  SUBSTRAT_ACTOR: 'the person or job that the command acts for: a claim, which the log has',
   SUBSTRAT_AGENT: 'set for tools and agent programs: the id of the agent, which is then the caller',
   SUBSTRAT_LOG: 'set for tools and agent programs: the path of the log of the agent',
   DEBUG: '1: add stack traces to errors',

@@ -1,6 +1,22 @@
 /** The words of the help pages besides those of the commands. The man pages have them too: man/pages.mjs. */
 import type { Command } from '@oclif/core/command'
 
+/** The commands of the first day, in the order in which a person needs them. */
+export const FIRST = [
+  'spawn',
+  'send',
+  'list',
+  'show',
+  'log',
+  'wait',
+  'approve',
+  'deny',
+  'answer',
+  'resume',
+  'cancel',
+  'recover',
+]
+
 export const GROUPS = {
   START: ['spawn', 'fork', 'import', 'set', 'providers', 'models', 'store init'],
   TALK: [

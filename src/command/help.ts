@@ -1,9 +1,9 @@
-/** The pages of `substrat help`: commands in six groups, short usage lines, and the page of exit codes. */
+/** The pages of `substrat help`: the first commands, with `--all` every command in groups, and the page of exit codes. */
 import type { Command } from '@oclif/core/command'
 import { CommandHelp, Help, type HelpFormatter } from '@oclif/core/help'
 import { EXIT_MEANINGS } from '../console/exit-codes.js'
 import { displayWidth } from '../console/print/width.js'
-import { describedFlag, GROUPS, QUICK_START, SUMMARIES, usageOf } from './help-words.js'
+import { describedFlag, FIRST, GROUPS, QUICK_START, SUMMARIES, usageOf } from './help-words.js'
 
 const EXIT_CODES = 'exit-codes'
 
@@ -24,7 +24,9 @@ export class SubstratHelp extends Help {
   override renderList: RenderList = fittingList(super.renderList.bind(this), this.opts.maxWidth ?? 80)
 
   override async showHelp(argv: string[]): Promise<void> {
-    if (argv.find((word) => !word.startsWith('-')) === EXIT_CODES) this.log(this.exitCodes())
+    const word = argv.find((each) => !each.startsWith('-'))
+    if (word === EXIT_CODES) this.log(this.exitCodes())
+    else if (word === undefined && argv.includes('--all')) this.showAll()
     else await super.showHelp(argv)
   }
 
@@ -34,20 +36,14 @@ export class SubstratHelp extends Help {
     this.log(this.section('USAGE', `$ ${bin} COMMAND [ARGUMENTS] [FLAGS]`))
     this.log('')
     this.log(this.section('QUICK START', this.list(QUICK_START.map(([line, what]) => [`$ ${line}`, what]))))
-    for (const [title, ids] of Object.entries(GROUPS)) {
-      this.log('')
-      this.log(this.section(title, this.list(ids.map((id) => [id, this.summaryOf(id)]))))
-    }
-    const others = this.idsOfPlugins()
-    if (others.length > 0) {
-      this.log('')
-      this.log(this.section('OF PLUGINS', this.list(others.map((id) => [id, this.summaryOf(id)]))))
-    }
+    this.log('')
+    this.showGroup('COMMANDS', FIRST)
     this.log('')
     this.log(
       this.section(
         'MORE',
         this.list([
+          [`${bin} help --all`, 'list every command'],
           [`${bin} help COMMAND`, 'describe a command'],
           [`${bin} help ${EXIT_CODES}`, 'list the exit codes'],
           [`${bin} --version`, 'print the version'],
@@ -56,6 +52,19 @@ export class SubstratHelp extends Help {
       ),
     )
     return Promise.resolve()
+  }
+
+  private showAll(): void {
+    const others = this.idsOfPlugins()
+    const groups = { ...GROUPS, ...(others.length === 0 ? {} : { 'OF PLUGINS': others }) }
+    Object.entries(groups).forEach(([title, ids], index) => {
+      if (index > 0) this.log('')
+      this.showGroup(title, ids)
+    })
+  }
+
+  private showGroup(title: string, ids: string[]): void {
+    this.log(this.section(title, this.list(ids.map((id) => [id, this.summaryOf(id)]))))
   }
 
   /** The first line of a page. */

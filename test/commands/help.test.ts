@@ -31,13 +31,30 @@ class Pages extends SubstratHelp {
 const config = Config.load(repository)
 
 describe.concurrent('help', () => {
-  test('lists every command in one group, and is the same for help, --help, -h and no words', async () => {
+  test('begins with the twelve commands of the first day, also for --help, -h and no words', async () => {
     const pages = await Promise.all([['help'], ['--help'], ['-h'], []].map((args) => house.ok(...args)))
     const page = pages[0]?.stdout ?? ''
+    expect(page.match(/^[A-Z ]+$/gm)).toEqual(['USAGE', 'QUICK START', 'COMMANDS', 'MORE'])
+    expect(
+      page.slice(page.indexOf('\nCOMMANDS'), page.indexOf('\nMORE')).match(/^ {2}[a-z]+ +[A-Z]/gm),
+    ).toHaveLength(12)
+    expect(page).toContain('substrat help --all')
+    for (const line of page.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
+    expect(new Set(pages.map(({ stdout }) => stdout)).size).toBe(1)
+  })
+
+  test('with --all lists every command in one group', async () => {
+    const pages = await Promise.all(
+      [
+        ['help', '--all'],
+        ['--help', '--all'],
+      ].map((args) => house.ok(...args)),
+    )
+    const page = pages[0]?.stdout ?? ''
     expect(page.match(/^[A-Z ]+$/gm)).toEqual([
-      ...['USAGE', 'QUICK START', 'START', 'TALK', 'DECIDE', 'OPERATE', 'PLUGINS', 'REPAIR', 'MORE'],
+      ...['START', 'TALK', 'SCHEDULE', 'DECIDE', 'OPERATE', 'PLUGINS', 'REPAIR'],
     ])
-    const groups = page.slice(page.indexOf('\nSTART'))
+    const groups = `\n${page}`
     for (const words of [...commands, ['serve'], ['store', 'init']].filter(([word]) => word !== 'complete'))
       expect(groups.match(new RegExp(`^  ${words.join(' ')} +[A-Z]`, 'gm')), words.join(' ')).toHaveLength(1)
     for (const line of page.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
