@@ -3,12 +3,14 @@ import { useState } from 'preact/hooks'
 import { call } from '../api/client.js'
 import { ActionButton, useAction } from '../parts/action.js'
 import { useFocusHandover } from '../parts/focus.js'
+import { useMay } from '../state/right.js'
 import type { Props } from './decisions.js'
 
 export function BudgetForm({ agentId, wait }: Props) {
   const [amounts, setAmounts] = useState('')
   const { run, isBusy } = useAction()
   const form = useFocusHandover<HTMLFormElement>()
+  const [mayAdd, mayEnd] = [useMay('all'), useMay('answer')]
   const decided = { agent: agentId, token_id: wait.token_id ?? undefined }
   const { agent, token_id } = decided
   const add = (event: Event): void => {
@@ -18,6 +20,12 @@ export function BudgetForm({ agentId, wait }: Props) {
       'The turn goes on',
     )
   }
+  const end = (
+    <ActionButton request={() => call('denyCalls', { agent, body: { token_id } })} done="The turn has ended">
+      End the turn
+    </ActionButton>
+  )
+  if (!mayAdd) return mayEnd ? <div class="buttons">{end}</div> : null
   return (
     <form class="decision" ref={form} onSubmit={add}>
       <label for={`budget-${agentId}`}>Let the agent use this much more, such as tokens=200k</label>
@@ -37,12 +45,7 @@ export function BudgetForm({ agentId, wait }: Props) {
         >
           Let this turn go on
         </ActionButton>
-        <ActionButton
-          request={() => call('denyCalls', { agent, body: { token_id } })}
-          done="The turn has ended"
-        >
-          End the turn
-        </ActionButton>
+        {end}
       </div>
     </form>
   )

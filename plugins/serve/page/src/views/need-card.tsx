@@ -111,9 +111,7 @@ function Limit({ shown: { agent, wait, trouble } }: { shown: ShownAgent }) {
           </>
         )}
       </p>
-      {mayControl && wait?.kind === 'budget' && (
-        <BudgetForm key={wait.token_id} agentId={agent.id} wait={wait} />
-      )}
+      {wait?.kind === 'budget' && <BudgetForm key={wait.token_id} agentId={agent.id} wait={wait} />}
       {mayControl && wait?.kind !== 'budget' && (
         <div class="buttons">
           <ResumeButton id={agent.id} />

@@ -5,11 +5,13 @@ import type { ShownAgent } from '../api/types.js'
 import { agoText, dateText } from '../model/time.js'
 import { ActionButton } from '../parts/action.js'
 import { Words } from '../parts/text.js'
+import { useMay } from '../state/right.js'
 
 type Schedule = NonNullable<ShownAgent['schedules']>[number]
 
 export function Schedules({ shown, onChanged }: { shown: ShownAgent; onChanged: () => void }) {
   const { schedules = [], agent } = shown
+  const mayControl = useMay('all')
   if (schedules.length === 0) return null
   return (
     <details class="fold grants">
@@ -26,7 +28,7 @@ export function Schedules({ shown, onChanged }: { shown: ShownAgent; onChanged: 
                 {slotsText(slots)}
               </span>
             ))}
-            {agent.state !== 'terminated' && schedule.state !== 'ended' && (
+            {mayControl && agent.state !== 'terminated' && schedule.state !== 'ended' && (
               <Actions agentId={agent.id} schedule={schedule} onChanged={onChanged} />
             )}
           </li>
