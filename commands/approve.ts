@@ -1,11 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { AskingCommand } from '../src/command/asking-command.js'
-import { agent, duration, stream } from '../src/command/flags.js'
+import { agent, amounts, duration, stream } from '../src/command/flags.js'
 import { SubstratError, shellWord } from '../src/errors.js'
 import type { CallEdit } from '../src/operations/approved-calls.js'
 import { type DecisionRequest, decide } from '../src/operations/decide.js'
-import { parseAmounts } from '../src/session/budget/caps.js'
 
 type Choice = Pick<DecisionRequest, 'decision' | 'text' | 'always' | 'edits' | 'grant'> & { tokenId?: string }
 
@@ -31,10 +30,9 @@ export default class Approve extends AskingCommand {
         'run calls with the arguments in this JSON file, a list of {"call_id", "input"}, or - for stdin; needs TOKEN_ID',
       helpValue: 'FILE',
     }),
-    add: Flags.string({
+    add: amounts({
       description:
         'for a turn that waits for a budget: let the agent use this much more, as in tokens=200k,usd=1; the caps over it are not changed',
-      helpValue: 'AMOUNTS',
       exclusive: ['always', 'edits'],
     }),
     once: Flags.boolean({
@@ -50,7 +48,8 @@ export default class Approve extends AskingCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Approve)
     const agentId = this.resolveForWrite(args.agent)
-    const grant = grantIn(flags)
+    const grant =
+      flags.add !== undefined ? { amounts: flags.add } : flags.once ? { once: true as const } : undefined
     const choice: Choice =
       grant !== undefined
         ? { ...APPROVED, grant }
@@ -88,12 +87,3 @@ export default class Approve extends AskingCommand {
 }
 
 const APPROVED = { decision: 'approve', text: '' } as const
-
-function grantIn({ add, once }: { add?: string | undefined; once: boolean }): DecisionRequest['grant'] {
-  if (add === undefined) return once ? { once: true } : undefined
-  const amounts = parseAmounts(add)
-  if (typeof amounts !== 'string') return { amounts }
-  throw new SubstratError('USAGE', `--add ${shellWord(add)} is not an amount: ${amounts}`, {
-    hint: 'write it as in --add tokens=200k,usd=1',
-  })
-}

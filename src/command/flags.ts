@@ -6,7 +6,7 @@ import { boolean, custom, integer } from '@oclif/core/flags'
 import { clock, parseTime } from '../clock.js'
 import { SubstratError, shellWord } from '../errors.js'
 import type { TextPattern } from '../operations/text-pattern.js'
-import type { Cap } from '../schema/budget.js'
+import type { Amounts, Cap } from '../schema/budget.js'
 import {
   MESSAGE_OPTIONS,
   type MessageOptions,
@@ -15,7 +15,7 @@ import {
   type SettableName,
 } from '../schema/message.js'
 import { WORKSPACE_SCOPES, type WorkspaceScope } from '../schema/words.js'
-import { parseCaps } from '../session/budget/caps.js'
+import { parseAmounts, parseCaps } from '../session/budget/caps.js'
 import { type DueTime, dueAfter } from '../session/durations.js'
 import { parseDuration } from '../settings/durations.js'
 import { isValid, parseNames } from '../settings/setting-kinds.js'
@@ -60,6 +60,18 @@ export const budget = custom<Cap[]>({
     if (typeof caps !== 'string') return caps
     throw new SubstratError('USAGE', `--budget ${shellWord(text)} is not a budget: ${caps}`, {
       hint: 'write it as in --budget tokens=2M/day,usd=5',
+    })
+  },
+})
+
+/** `--add`. */
+export const amounts = custom<Amounts>({
+  helpValue: 'AMOUNTS',
+  async parse(text) {
+    const found = parseAmounts(text)
+    if (typeof found !== 'string') return found
+    throw new SubstratError('USAGE', `--add ${shellWord(text)} is not an amount: ${found}`, {
+      hint: 'write it as in --add tokens=200k,usd=1',
     })
   },
 })

@@ -118,16 +118,16 @@ function nextOfWait(wait: Wait, word: string): string {
   const { kind } = wait
   if (kind === 'not_before') return `substrat resume ${word}`
   if (kind === 'tool_result') return resultCommand(word, wait)
-  if (kind === 'budget') return raiseCommand(word)
+  if (kind === 'budget') return raiseCommand(word, wait)
   return kind === 'input' ? answerCommand(word) : `substrat approve ${word}`
 }
 
 /** The commands with which the operator decides a parked turn. */
-export function decisionCommands(word: string, wait: Pick<Wait, 'kind' | 'call_ids'>): string {
+export function decisionCommands(word: string, wait: Pick<Wait, 'kind' | 'call_ids' | 'why'>): string {
   const { kind } = wait
   if (kind === 'tool_result') return resultCommand(word, wait)
   if (kind === 'budget')
-    return `${raiseCommand(word)}; or let this turn go on: substrat approve ${word} --once; or end it: substrat deny ${word}`
+    return `${raiseCommand(word, wait)}; or let this turn go on: substrat approve ${word} --once; or end it: substrat deny ${word}`
   return kind === 'input' ? answerCommand(word) : `substrat approve ${word}, or substrat deny ${word}`
 }
 
@@ -138,8 +138,10 @@ export function awaitedThing({ kind }: Pick<Wait, 'kind'>): string {
   return kind === 'input' ? 'an answer' : 'approval'
 }
 
-function raiseCommand(word: string): string {
-  return `substrat approve ${word} --add tokens=NUMBER`
+/** The amount has the unit of the cap. */
+function raiseCommand(word: string, { why = '' }: Pick<Wait, 'why'>): string {
+  const [, unit = 'tokens'] = /, (\w+)=/.exec(why) ?? []
+  return `substrat approve ${word} --add ${unit}=NUMBER`
 }
 
 /** Without `--call`, a wait for several results would refuse the command after it has rotated the token. */

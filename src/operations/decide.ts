@@ -118,6 +118,11 @@ async function decideIn(visit: Visit, request: DecisionRequest): Promise<void> {
   // With a token or a key, a repeated decision returns the outcome of the first. Without, it could decide about later calls.
   const not =
     request.token === null && key === null ? 'do not decide again: the decision is stored' : undefined
+  if (wait.kind === 'budget' && decision === 'deny') {
+    // The turn ends as the operator wants, so this command has not failed.
+    const run = await decideTurn(ctx, session, decided, asks, { isLast: () => true })
+    return visit.report({ result: viewTurn(ctx.store, session.state, run, null), wasStopped: true })
+  }
   await visit.begin((options) => decideTurn(ctx, session, decided, asks, options), not)
 }
 

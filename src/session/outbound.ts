@@ -178,7 +178,7 @@ function waitText(path: string, { wait, asks = [], why = '', not_before }: NewRe
     case 'input':
       return `${path} asks a question.\n${calls}substrat answer ${word} '…'`
     case 'budget':
-      return `${path} waits for a larger budget: ${why}; ${refillText(not_before ?? null)}.\nsubstrat approve ${word} --add tokens=NUMBER`
+      return `${path} waits for a larger budget: ${why}; ${refillText(not_before ?? null)}.\nsubstrat show ${word}`
     default:
       return `${path} waits for a result.\n${calls}substrat show ${word}`
   }

@@ -44,9 +44,30 @@ const tokened = async (house: House): Promise<void> => {
   house.write('token', (await parked(house)).token)
 }
 
+/** The only request of its budget is used up. */
+async function capped(house: House): Promise<void> {
+  await house.spawn('a', '--budget', 'requests=1')
+  await house.ok('send', 'a', 'first')
+}
+
+/** The settings cap dollars, and `scripted` reports none. */
+async function unpriced(house: House): Promise<void> {
+  await house.spawn('a')
+  await house.ok('config', 'set', 'budget', 'usd=5')
+}
+
 const BY_TOKEN = 'resume a --token $token --approve'
 
 export const DECISIONS: History[] = [
+  row('WAITING', 'a budget is used up', 'send a again', {
+    prepare: capped,
+    fill: { 'requests=NUMBER': 'requests=5' },
+  }),
+  row('PROVIDER_MISCONFIGURED', 'a budget counts dollars', 'send a hello', {
+    prepare: unpriced,
+    fill: { 'tokens=NUMBER': 'tokens=9M' },
+    isMended: true,
+  }),
   row('TOKEN_MALFORMED', 'a token is none', 'resume a --approve --token x', { prepare: parked }),
   row('TOKEN_REVOKED', 'a token was replaced', BY_TOKEN, { prepare: rotated }),
   row('TOKEN_CONSUMED', 'a token was used for another decision', 'resume a --token $token --deny', {

@@ -29,6 +29,13 @@ const aPackage = (house: House): void => {
   writePlugin(house.workspace, { name: 'x', providers: { x: modelProvider('') } })
 }
 
+/** The turn of `a` waits for a larger budget. */
+const overBudget = async (house: House): Promise<void> => {
+  await house.spawn('a', '--budget', 'requests=1')
+  await house.ok('send', 'a', 'first')
+  await house.run(['send', 'a', 'second'])
+}
+
 const target = (house: House): Promise<unknown> =>
   house.ok('config', 'set', 'notify', '[{"name": "me", "on": ["failed"], "run": ["true"]}]')
 
@@ -52,6 +59,11 @@ export const USAGE: History[] = [
     `spawn ${WORKER} --on-unknown shell=rerun --name b`,
     `spawn ${WORKER} --name b`,
   ]),
+  usage('a budget has an unknown unit', ['spawn --budget words=5', 'spawn --budget tokens=5M']),
+  usage('a budget counts dollars', ['spawn --budget usd=5', 'spawn --budget tokens=5M']),
+  usage('an added amount has a period', ['approve a --add requests=5/day', 'approve a --add requests=5'], {
+    prepare: overBudget,
+  }),
   usage('a context is none', ['spawn --context last', 'spawn --context last:2']),
   usage('a program keeps its conversation', [
     `spawn ${WORKER} --context last:2 --name b`,
