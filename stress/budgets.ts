@@ -45,7 +45,7 @@ try {
   const violations = results.flatMap((result) => result.violations).length
   recordResult({
     lab: 'budgets',
-    sample: `${values.children} children of one parent, kills of substrat and of its whole process group`,
+    sample: `${values.children} children of one parent, kills of substrat, of a tool, and of the whole process group`,
     cases: results.reduce((sum, { kills }) => sum + kills, 0),
     violations,
     details: results.map(({ violations: _, ...figures }) => figures),
