@@ -145,6 +145,7 @@ function viewOpened(store: Store, state: State, opened: OpenedAgent, ofSetting: 
     instructions: state.instructions === null ? null : readText(store, agentId, state.instructions),
     options: state.options,
     ...(over.length === 0 ? {} : { budgets: over }),
+    ...(state.budget?.unanswered === undefined ? {} : { unanswered: state.budget.unanswered }),
     grants: [...state.allow.map((entry) => grantOf(state, entry)), ...ofSetting],
     ...(state.on_unknown === undefined ? {} : { on_unknown: state.on_unknown }),
     context: state.context ?? 'all',

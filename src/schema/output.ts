@@ -328,6 +328,9 @@ export const shown = z
       .describe(
         'All caps over it: those of the home, of the agents above it, and its own. Absent if there are none.',
       ),
+    unanswered: integer
+      .optional()
+      .describe('How many requests under a cap had no answer. Their holds count as used. Absent for none.'),
     grants: z
       .array(grant)
       .describe(

@@ -131,6 +131,12 @@ export function describeAgent(
       index === 0 ? 'budget' : '',
       budgetText(use, agent.path),
     ]),
+    [
+      '',
+      shown.unanswered === undefined
+        ? null
+        : `of it, ${shown.unanswered} ${shown.unanswered === 1 ? 'request' : 'requests'} had no answer and count as held`,
+    ],
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
     ...(wait === null ? [] : asksText(wait, changes)),
     ...(wait === null ? [] : [waitText(wait, agent.status)]),

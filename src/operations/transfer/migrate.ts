@@ -186,6 +186,7 @@ async function copyAgent(source: Store, target: Store, agentId: string, command:
   try {
     const blobs = source.upkeep.blobNames(agentId).map((blob) => source.readBlob(agentId, { blob, bytes: 0 }))
     const bytes = Buffer.from(log.read(0, log.size()))
+    if (state.budget?.caps !== undefined) target.accounts?.open(agentId)
     const birth = { agentId, log: bytes, snapshot: snapshotOf(state), blobs, command }
     const lease = await target.create(birth)
     await lease.release()
