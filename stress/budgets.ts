@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { Random } from '../test/support/random.js'
 import { runTrial } from './budgets/trial.js'
 import { brokenSources } from './mutants/canaries.js'
+import { Databases, skipWithoutPostgres } from './support/databases.js'
 import { Lab, repository } from './support/lab.js'
 import { recordResult } from './support/result.mjs'
 
@@ -15,10 +16,13 @@ const { values } = parseArgs({
     step: { type: 'string' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     longer: { type: 'boolean', default: false },
+    postgres: { type: 'boolean', default: false },
     canary: { type: 'string' },
   },
 })
 const lab = Lab.open(values.canary === undefined ? undefined : brokenSources({ name: values.canary }))
+if (values.postgres) skipWithoutPostgres()
+const databases = values.postgres ? new Databases(lab) : undefined
 let isBad = false
 try {
   lab.linkPlugin('@substrat/provider-openai', `${repository}/plugins/provider-openai`)
@@ -35,6 +39,7 @@ try {
       random,
       longer,
       capStep: Number(values.step ?? Number(values.children) * 3500),
+      databases,
     }
     const result = await runTrial(lab, options)
     results.push(result)
@@ -44,7 +49,7 @@ try {
   }
   const violations = results.flatMap((result) => result.violations).length
   recordResult({
-    lab: 'budgets',
+    lab: values.postgres ? 'budgets-postgres' : 'budgets',
     sample: `${values.children} children of one parent, kills of substrat, of a tool, and of the whole process group`,
     cases: results.reduce((sum, { kills }) => sum + kills, 0),
     violations,
@@ -52,6 +57,7 @@ try {
   })
   isBad = violations > 0
 } finally {
+  databases?.close()
   lab.close()
 }
 process.exitCode = isBad === (values.canary !== undefined) ? 0 : 1

@@ -1,11 +1,14 @@
 /** A parent with a cap and many children that work side by side, while their processes are killed. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { recordsFrom } from '../../src/session/load.js'
 import type { SessionRecord } from '../../src/session/records.js'
-import { FileStore } from '../../src/storage/file-store.js'
+import { openHome } from '../../src/storage/open.js'
+import type { Store } from '../../src/storage/store.js'
 import { processesWith } from '../../test/support/processes.js'
 import type { Random } from '../../test/support/random.js'
+import type { Databases } from '../support/databases.js'
 import type { Lab, Started } from '../support/lab.js'
 import { type CapChange, holdsIn, judge, refusalsIn, unheldIn } from './judge.js'
 import { CountingServer } from './server.js'
@@ -18,6 +21,8 @@ export interface TrialOptions {
   longer: boolean
   /** The tokens that each round adds to the cap. */
   capStep: number
+  /** Homes in PostgreSQL, which two hosts share. */
+  databases?: Databases | undefined
 }
 
 export interface TrialResult {
@@ -35,6 +40,10 @@ const HOW = ['substrat', 'tool', 'all'] as const
 const ROUNDS_MAX = 60
 const KEY = { OPENAI_API_KEY: 'lab' }
 const SLACK_MS = 1500
+/** In PostgreSQL a dead process holds its agent until its lease ends. */
+const LEASE_MS = 60_000
+/** Exits while such a lease lasts. */
+const FINE_BY_LEASES = [4, 12]
 /** Completed, waiting, interrupted, rate limited, failed. */
 const FINE = [0, 5, 6, 7, 9]
 
@@ -46,7 +55,9 @@ export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialRe
     longerTokens: 300,
     delayMs: 300,
   })
-  const home = lab.newHome()
+  const { databases } = options
+  const home = databases === undefined ? lab.newHome() : await databases.newHome()
+  const hosts = databases === undefined ? [[]] : [[], otherHost(lab)]
   const env = {
     ...KEY,
     SUBSTRAT_SLOTS_MAX: '200',
@@ -56,10 +67,14 @@ export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialRe
     SUBSTRAT_RECOVERY_UNKNOWN_TOOL: 'continue',
     SUBSTRAT_ALLOW: 'shell',
   }
+  const fine = databases === undefined ? FINE : [...FINE, ...FINE_BY_LEASES]
   const caps: CapChange[] = []
   const killsAt: number[] = []
   const violations: string[] = []
-  const run = (...argv: string[]): ReturnType<Lab['run']> => lab.run(home, argv, { env })
+  const runOn = (under: string[], ...argv: string[]): ReturnType<Lab['run']> =>
+    lab.run(home, argv, { env, under })
+  const run = (...argv: string[]): ReturnType<Lab['run']> => runOn([], ...argv)
+  const hostOf = (index: number): string[] => hosts[index % hosts.length] ?? []
   try {
     const provider = [
       '--provider',
@@ -78,17 +93,23 @@ export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialRe
       await Promise.all(
         names
           .slice(at, at + 8)
-          .map((name) =>
-            must(run('spawn', '--name', name, '--parent', 'lead', ...provider, '-o', 'max_tokens=400')),
+          .map((name, index) =>
+            must(
+              runOn(
+                hostOf(at + index),
+                ...['spawn', '--name', name, '--parent', 'lead', ...provider, '-o', 'max_tokens=400'],
+              ),
+            ),
           ),
       )
     let round = 0
     let roundMs = 2000
     for (; killsAt.length < options.kills && round < ROUNDS_MAX; round++) {
-      const sends = names.map((name) =>
+      const sends = names.map((name, index) =>
         lab.start(home, ['send', `lead/${name}`, `task ${round}`, '--key', `k${round}`], {
           env,
           ownGroup: true,
+          under: hostOf(index),
         }),
       )
       const beganAt = performance.now()
@@ -96,13 +117,15 @@ export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialRe
       await killSome(sends, home, { random, most: left, roundMs }, killsAt)
       for (const { ended } of sends) {
         const { code, signal, stderr } = await ended
-        if (signal === null && code !== null && !FINE.includes(code))
+        if (signal === null && code !== null && !fine.includes(code))
           violations.push(`send exited ${code}: ${stderr}`)
       }
       roundMs = performance.now() - beganAt
-      const recovered = await run('recover', '--all', '--continue', 'all')
-      if (recovered.code !== null && !FINE.includes(recovered.code))
-        violations.push(`recover exited ${recovered.code}: ${recovered.stderr}`)
+      for (const host of hosts) {
+        const recovered = await runOn(host, 'recover', '--all', '--continue', 'all')
+        if (recovered.code !== null && !fine.includes(recovered.code))
+          violations.push(`recover exited ${recovered.code}: ${recovered.stderr}`)
+      }
       const last = caps.at(-1)?.max ?? 0
       const over = server.charged - last - (longer ? server.excess : 0)
       if (over > 0) violations.push(`${server.charged} tokens were charged, and the cap is ${last}`)
@@ -110,7 +133,8 @@ export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialRe
       caps.push({ at: new Date().toISOString(), max })
       await must(run('set', 'lead', '--budget', `tokens=${max}`))
     }
-    const judged = judgeHome(home, caps, killsAt, longer ? server.excess : 0)
+    const slackMs = databases === undefined ? SLACK_MS : LEASE_MS
+    const judged = judgeHome(home, { caps, killsAt, excess: longer ? server.excess : 0, slackMs })
     violations.push(...judged.violations)
     if (judged.counted < server.charged - (longer ? server.excess : 0))
       violations.push(`the logs count ${judged.counted} tokens, and ${server.charged} were charged`)
@@ -123,7 +147,8 @@ export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialRe
   } finally {
     server.stop()
     for (const pid of processesWith(`SUBSTRAT_HOME=${home}`)) kill(pid)
-    lab.removeHome(home)
+    if (databases === undefined) lab.removeHome(home)
+    else await databases.remove(home)
   }
 }
 
@@ -179,27 +204,32 @@ function kill(pid: number): void {
   }
 }
 
+interface Facts {
+  caps: CapChange[]
+  killsAt: number[]
+  excess: number
+  slackMs: number
+}
+
 function judgeHome(
   home: string,
-  caps: CapChange[],
-  killsAt: number[],
-  excess: number,
+  { caps, killsAt, excess, slackMs }: Facts,
 ): { violations: string[]; counted: number; refusals: number } {
-  const store = FileStore.openForRead(home) as FileStore
+  const store = openHome(home) as Store
   const logs = store.agentIds().map((id) => ({ id, records: recordsOf(store, id) }))
   const holds = logs.flatMap(({ id, records }) => holdsIn(id, records))
   const refusals = logs.flatMap(({ id, records }) => refusalsIn(id, records))
   return {
     violations: [
       ...logs.flatMap(({ id, records }) => unheldIn(id, records)),
-      ...judge(holds, refusals, caps, killsAt, excess, SLACK_MS),
+      ...judge(holds, refusals, caps, killsAt, excess, slackMs),
     ],
     counted: holds.reduce((sum, { counted }) => sum + counted, 0),
     refusals: refusals.length,
   }
 }
 
-function recordsOf(store: FileStore, id: string): SessionRecord[] {
+function recordsOf(store: Store, id: string): SessionRecord[] {
   const log = store.openLog(id)
   if (log === undefined) return []
   try {
@@ -207,4 +237,12 @@ function recordsOf(store: FileStore, id: string): SessionRecord[] {
   } finally {
     log.close()
   }
+}
+
+/** A program that runs a command as on another machine: with a machine-id and a name of its own. */
+function otherHost(lab: Lab): string[] {
+  const file = join(lab.root, 'machine-id')
+  writeFileSync(file, `${'b'.repeat(32)}\n`)
+  const prepare = `mount --bind ${file} /etc/machine-id && hostname other && exec "$0" "$@"`
+  return ['unshare', '-m', '-u', 'sh', '-c', prepare]
 }
