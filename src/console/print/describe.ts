@@ -135,7 +135,7 @@ export function describeAgent(
       '',
       shown.unanswered === undefined
         ? null
-        : `of it, ${shown.unanswered} ${shown.unanswered === 1 ? 'request' : 'requests'} had no answer and count as held`,
+        : `${shown.unanswered} ${shown.unanswered === 1 ? 'request' : 'requests'} without an answer, whose holds count as used`,
     ],
     ['usage', shown.usage === null || shown.usage.runs === 0 ? null : totalText(shown.usage)],
     ...(wait === null ? [] : asksText(wait, changes)),
