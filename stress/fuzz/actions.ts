@@ -95,6 +95,15 @@ function managingAt(at: At): Arbitrary<Action> {
       arbitrary: fc.record({ do: oneOf('cancel', 'terminate', 'remove'), at, recursive: fc.boolean() }),
     },
     { weight: 1, arbitrary: fc.record({ do: oneOf('fork', 'set'), at }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant('schedule' as const),
+        at,
+        overlap: oneOf('skip', 'queue'),
+        missed: oneOf('once', 'skip', 'all'),
+      }),
+    },
   )
 }
 

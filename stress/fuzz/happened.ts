@@ -47,6 +47,8 @@ export function inTwin({ command, words, told }: Omit<Done, 'inTwin'>, times: Ti
       return whole(after.agent(id)?.state.gate.isGated === (action.do === 'gate'))
     case 'fork':
       return whole(isMade(times, (world) => hasNewAgentOf(told.argv, before, world)))
+    case 'schedule':
+      return whole(isWritten(times, id, ({ kind }) => kind === 'schedule.set'))
     case 'rotate':
       // The new token was never printed.
       return []

@@ -5,6 +5,7 @@ import { limits } from '../../src/limits.js'
 import { isOver } from '../../src/session/durations.js'
 import { rebasedField } from '../../src/session/fold/clock.js'
 import type { SessionRecord } from '../../src/session/records.js'
+import { accountsOf } from '../schedules/account.js'
 import { groupBy } from '../tree/seen.js'
 import { checkAcknowledged } from './acknowledged.js'
 import { checkAnswers } from './answers.js'
@@ -22,6 +23,9 @@ export function* judge(story: Story, world: World, person: Person): Iterable<str
   for (const agent of world.agents) {
     yield* goneOnWith(agent)
     yield* recordsInOrder(agent)
+    for (const { name, faults } of accountsOf(agent.records))
+      for (const fault of faults)
+        yield `each slot is accounted for once: ${name} of ${agent.state.path}: ${fault}`
   }
 }
 

@@ -60,6 +60,7 @@ export async function settleHome(host: Host, backMs: number, heard: Heard): Prom
 
 function waitsForTime({ state }: AgentInWorld): boolean {
   if (state.state === 'terminated') return false
+  if (state.schedules?.some(({ next_at }) => next_at !== null) === true) return true
   return state.reminders.length > 0 || (state.run?.status === 'open' && state.run.wait?.kind === 'not_before')
 }
 

@@ -28,6 +28,7 @@ export type Action =
   | { do: 'cancel' | 'terminate' | 'remove'; at: Place; recursive: boolean }
   | { do: 'fork'; at: Place }
   | { do: 'set'; at: Place }
+  | { do: 'schedule'; at: Place; overlap: 'skip' | 'queue'; missed: 'once' | 'skip' | 'all' }
   | { do: 'deliver'; at: Place | null }
   | { do: 'recover'; continues: 'roots' | 'all' | 'none' }
   | { do: 'wait'; at: Place[] }

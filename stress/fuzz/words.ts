@@ -63,6 +63,24 @@ function plainWordsOf(action: Action, facts: Facts): string[] {
       return ['fork', action.at, '--name', `f${facts.id}`]
     case 'set':
       return ['set', action.at, '--model', `m${facts.id}`]
+    case 'schedule': {
+      const rules = ['--overlap', action.overlap, '--missed', action.missed]
+      // It ends, so that the home becomes idle. Another rule replaces it.
+      const until = ['--until', `${2 * facts.pace.laterMs}ms`]
+      return [
+        'schedule',
+        'add',
+        action.at,
+        'every 30m',
+        'slot',
+        '--name',
+        's',
+        '--tz',
+        'UTC',
+        ...until,
+        ...rules,
+      ]
+    }
     case 'deliver':
       return ['deliver', action.at ?? '--all']
     case 'recover':

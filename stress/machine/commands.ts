@@ -21,6 +21,8 @@ import Recover from '../../commands/recover.js'
 import Remove from '../../commands/remove.js'
 import Resume from '../../commands/resume.js'
 import Retry from '../../commands/retry.js'
+import ScheduleAdd from '../../commands/schedule/add.js'
+import ScheduleRemove from '../../commands/schedule/remove.js'
 import Send from '../../commands/send.js'
 import SetAgent from '../../commands/set.js'
 import Show from '../../commands/show.js'
@@ -65,6 +67,8 @@ const CLASSES: Record<string, unknown> = {
   spawn: Spawn,
   suspend: Suspend,
   terminate: Terminate,
+  'schedule add': ScheduleAdd,
+  'schedule remove': ScheduleRemove,
   'token rotate': TokenRotate,
   tree: Tree,
   ungate: Ungate,

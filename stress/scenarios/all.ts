@@ -11,6 +11,7 @@ import { MOVES } from './moves.js'
 import { OUTBOUND } from './outbound.js'
 import { RECOVER_ALL } from './recover.js'
 import { onlyInFiles, type Scenario } from './scenario.js'
+import { SCHEDULES } from './schedules.js'
 import { SEND } from './send.js'
 import { SETTINGS } from './settings.js'
 import { SPAWN } from './spawn.js'
@@ -39,6 +40,7 @@ const SCENARIOS: Scenario[] = [
   ...TREE,
   ...MOVES,
   ...SETTINGS,
+  ...SCHEDULES,
   ...onlyInFiles('doctor repairs files; a database has the repairs of its server', MENDING),
   ...OUTBOUND,
   ...CHANNEL,

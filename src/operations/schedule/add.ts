@@ -121,7 +121,7 @@ function isSame(session: Session, known: Schedule, wanted: NewSchedule, read: Wh
 function refuseMore(state: State): void {
   if ((state.schedules ?? []).length < limits.schedulesMax) return
   throw new SubstratError('QUEUE_FULL', `${state.path} has ${limits.schedulesMax} schedules already`, {
-    hint: `see them: substrat schedule list ${wordOf(state)}; remove one: substrat schedule remove ${wordOf(state)} ${shellWord(state.schedules?.[0]?.name ?? '')}`,
+    hint: `remove one: substrat schedule remove ${wordOf(state)} ${shellWord(state.schedules?.[0]?.name ?? '')}`,
     facts: { agent_id: state.id },
   })
 }
