@@ -107,8 +107,17 @@ export class LabProcess {
   signal(name: NodeJS.Signals): boolean {
     const listeners = [...(this.onSignal.get(name) ?? [])]
     if (listeners.length === 0) this.kill()
-    else running.run(this, () => listeners.forEach((listener) => void listener(name)))
+    else running.run(this, () => listeners.forEach((listener) => void this.hear(listener, name)))
     return listeners.length > 0
+  }
+
+  /** A listener may end the process, which throws. The caller is the timer of the lab. */
+  private hear(listener: SignalListener, name: NodeJS.Signals): void {
+    try {
+      listener(name)
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error
+    }
   }
 
   listen(name: string, listener: SignalListener): void {
