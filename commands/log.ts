@@ -6,6 +6,7 @@ import { describeRecord, entryText, shownFilter } from '../src/console/print/tra
 import { stdout } from '../src/console/stdio.js'
 import { type LogRequest, readLog } from '../src/operations/read-log.js'
 import type { Content } from '../src/schema/types.js'
+import { userHere } from '../src/session/actor.js'
 import { readText } from '../src/session/read.js'
 import type { SessionRecord } from '../src/session/records.js'
 import type { Store } from '../src/storage/store.js'
@@ -63,7 +64,7 @@ export default class Log extends BaseCommand {
     const isJson = this.jsonEnabled()
     const { grep } = flags
     const text = (content: Content): string => readText(store, agentId, content)
-    const reader = { uid: process.getuid?.() }
+    const reader = userHere()
     const request = {
       agentId,
       last: flags.last,
@@ -96,7 +97,7 @@ export default class Log extends BaseCommand {
       import('../src/console/print/log-page.js'),
       import('../src/console/page.js'),
     ])
-    const reader = { uid: process.getuid?.() }
+    const reader = userHere()
     const columns = columnsOf(stdout)
     // An entry that was searched for shows the place that was found.
     const folds = !all && grep === undefined

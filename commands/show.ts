@@ -7,6 +7,7 @@ import { noteLines } from '../src/console/print/note-lines.js'
 import { changesOf } from '../src/console/print/pending-calls.js'
 import { showAgent } from '../src/operations/list-and-show.js'
 import { pendingAsk } from '../src/operations/pending-calls.js'
+import { userHere } from '../src/session/actor.js'
 import { allowGrants } from '../src/settings/allow-grants.js'
 
 export default class Show extends BaseCommand {
@@ -30,7 +31,7 @@ export default class Show extends BaseCommand {
     const text = describeAgent(agent, {
       remedy,
       changes: asks === undefined ? [] : changesOf(asks),
-      reader: { uid: process.getuid?.() },
+      reader: userHere(),
     })
     if (columns === undefined) return this.printObject(agent, text)
     // Fitted to the width. The commands of the next step stay whole.

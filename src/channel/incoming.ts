@@ -10,7 +10,7 @@
  */
 import type { Context } from '../dispatch/context.js'
 import { idOfKey } from '../dispatch/keyed-message.js'
-import { DECIDED, decisionOfRun, madeText } from '../dispatch/last-decision.js'
+import { endOfLatestWait, endText } from '../dispatch/last-decision.js'
 import { SubstratError } from '../errors.js'
 import { isTime } from '../format.js'
 import { readClock } from '../host/identity.js'
@@ -205,8 +205,9 @@ async function route(
 
 /** Two people may decide at once: the second one learns who was first. */
 function decidedText({ store }: Context, { id, run }: State): string {
-  const made = run === null ? undefined : decisionOfRun(store, id, run.run_id)
-  return made === undefined ? '' : DECIDED[made.decision] + madeText(made)
+  const end = run === null ? undefined : endOfLatestWait(store, id, run.run_id)
+  // The reader is the person in the chat, and not the user of this process.
+  return end === undefined ? '' : endText(end, {})
 }
 
 function deliver(

@@ -14,5 +14,5 @@ export function senderActor(
 
 /** It becomes part of the line above the message that the agent reads. */
 export function oneLine(text: string): string {
-  return text.replace(/[\s\p{Cc}\p{Zl}\p{Zp}[\]]+/gu, ' ').trim()
+  return text.replace(/[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}[\]]+/gu, ' ').trim()
 }

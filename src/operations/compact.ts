@@ -22,7 +22,9 @@ import { takeSlot } from '../provider/slots.js'
 import { settingsOf } from '../recovery/settle.js'
 import type { CompactedAgent } from '../schema/output.js'
 import { causeOf } from '../schema/reasons.js'
+import { byActor } from '../session/actor.js'
 import { refillText } from '../session/budget/caps.js'
+import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Run, State } from '../session/state.js'
 import { howEnded, isCompactedSince, isUnfinished } from '../session/status.js'
@@ -56,7 +58,8 @@ export function compactAgent(
       await holds?.publish()
       throw noSummary(session.state, made)
     }
-    if (made.type === 'compacted') session.append([compactedRecord(run_id, made)])
+    if (made.type === 'compacted')
+      session.append([{ ...compactedRecord(run_id, made), ...byActor() } as NewRecord])
     await holds?.publish()
     const agent = viewAgent(ctx.store, session.state)
     return made.type === 'none'

@@ -9,7 +9,7 @@ import { callText } from '../dispatch/call-text.js'
 import { refuseInTool } from '../dispatch/caller.js'
 import type { Context } from '../dispatch/context.js'
 import { keyConflict } from '../dispatch/keyed-message.js'
-import { DECIDED, decisionOfRun, decisionOnToken, madeText } from '../dispatch/last-decision.js'
+import { byText, endOfLatestWait, endOfWaitOn, endText } from '../dispatch/last-decision.js'
 import { type OnOutcome, type Outcome, wordOf } from '../dispatch/outcome.js'
 import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { awaitedThing, decisionCommands, refuseElsewhere } from '../dispatch/turn-obstacle.js'
@@ -22,6 +22,7 @@ import type { Amounts } from '../schema/budget.js'
 import type { TurnResult } from '../schema/output.js'
 import type { Actor, Ask } from '../schema/types.js'
 import type { Decision } from '../schema/words.js'
+import { readerHere } from '../session/actor.js'
 import { isSameKey } from '../session/key-hashes.js'
 import type { Session } from '../session/session.js'
 import type { State, TokenEntry, Wait } from '../session/state.js'
@@ -191,8 +192,13 @@ async function decidedBefore(visit: Visit, entry: TokenEntry, request: DecisionR
   const { session } = visit
   if (entry.digest !== digestDecision(request.decision, request.text, request)) {
     if (request.key != null) throw keyConflict(session.state, { key: request.key })
-    const made = decisionOnToken(visit.ctx.store, session.id, entry.token_id)
-    throw alreadyDecided(session.state, entry, request.decision, made === undefined ? '' : madeText(made))
+    const made = endOfWaitOn(visit.ctx.store, session.id, entry.token_id)
+    throw alreadyDecided(
+      session.state,
+      entry,
+      request.decision,
+      made === undefined ? '' : byText(made, readerHere()),
+    )
   }
   return outcomeOfDecided(visit, entry)
 }
@@ -221,13 +227,13 @@ function waitOf(store: Store, state: State, tokenId: string | null): Wait {
 
 /** Two people may decide at once: the second one learns who was first. Empty if that is unknown. */
 function decidedBy(store: Store, { id, run }: State, tokenId: string | null): string {
-  const made =
+  const end =
     tokenId !== null
-      ? decisionOnToken(store, id, tokenId)
+      ? endOfWaitOn(store, id, tokenId)
       : run === null
         ? undefined
-        : decisionOfRun(store, id, run.run_id)
-  return made === undefined ? '' : `: it ${DECIDED[made.decision]}${madeText(made)}`
+        : endOfLatestWait(store, id, run.run_id)
+  return end === undefined ? '' : `: it ${endText(end, readerHere())}`
 }
 
 function tooLate(state: State, { wait, expires_at }: TokenEntry): SubstratError {

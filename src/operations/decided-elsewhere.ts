@@ -4,10 +4,11 @@
  */
 import { continueLatest, hasNoMoreTurns } from '../dispatch/advance.js'
 import type { Context } from '../dispatch/context.js'
-import { DECIDED, decisionOnToken, madeText } from '../dispatch/last-decision.js'
+import { endOfWaitOn, endText } from '../dispatch/last-decision.js'
 import { failureOf, type OnOutcome, type Outcome, outcomeOf } from '../dispatch/outcome.js'
 import { type Visit, visitAndFinish } from '../dispatch/own-visit.js'
 import { incompleteOf, viewTurn } from '../dispatch/view.js'
+import { readerHere } from '../session/actor.js'
 import { readContinuedRun } from '../session/past-run.js'
 import { readableState } from '../session/peek-state.js'
 import type { TokenEntry } from '../session/state.js'
@@ -25,9 +26,9 @@ export function isPending(store: Store, { agentId, token_id }: Asked): boolean {
 
 /** A sentence. A log of an earlier version has no name of the one who decided. */
 export function decidedElsewhereText(store: Store, asked: Asked): string {
-  const made = decisionOnToken(store, asked.agentId, asked.token_id)
-  if (made === undefined) return `${asked.path} no longer waits for this decision`
-  return `${asked.path} ${DECIDED[made.decision]}${madeText(made)}; nothing was decided here`
+  const end = endOfWaitOn(store, asked.agentId, asked.token_id)
+  if (end === undefined) return `${asked.path} no longer waits for this decision`
+  return `${asked.path} ${endText(end, readerHere())}; nothing was decided here`
 }
 
 /** Waits for the command that decided, continues the turn if that command died, and reports the outcome of the turn. */

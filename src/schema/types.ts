@@ -5,7 +5,7 @@
  * A schema with an `id` is named in docs/format.md, and has one definition in the JSON Schemas.
  */
 import { z } from 'zod'
-import { CONTEXT, DECISIONS, FACES, FAILURE_TYPES, STATUSES, WAITS, WATCHED_STATUSES } from './words.js'
+import { CONTEXT, DECISIONS, FAILURE_TYPES, STATUSES, WAITS, WATCHED_STATUSES } from './words.js'
 
 export const text = z.string()
 export const flag = z.boolean()
@@ -175,8 +175,12 @@ export const actor = z
   .object({
     uid: integer.optional().describe('The user id of the process that acted, from the kernel.'),
     user: text.optional().describe('The name of that user on its machine at that time.'),
-    face: z.enum(FACES).describe('The way in.'),
+    host_id: text.optional().describe('That machine: a hash of its machine-id.'),
+    face: text.describe('The way in: `cli`, `http`, `openai`, `acp`, `mcp` or `channel`.'),
     token: text.optional().describe('The name of the token of `substrat serve` that the request had.'),
+    token_id: text
+      .optional()
+      .describe('The beginning of the hash of that token. A later token of the same name has another one.'),
     sender: channelSender.optional(),
     claims: claims.optional(),
   })

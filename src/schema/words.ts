@@ -56,9 +56,6 @@ export const CANCELLATIONS = [
 
 export const WAITS = ['approval', 'input', 'tool_result', 'not_before', 'budget'] as const
 
-/** The ways in through which a person or a program acts. `http` is also the page. */
-export const FACES = ['cli', 'http', 'openai', 'acp', 'mcp', 'channel'] as const
-
 /** The acts of people and programs on an agent. `supplied`: the result of a call. `released`: from its hold. */
 export const ACTS = [
   'asked',

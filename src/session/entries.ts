@@ -46,7 +46,7 @@ export type Entry =
   /** A change of the agent itself. `more`: the end of the sentence in `log`. */
   | Saying<'change', { text: string; more?: string; actor?: Actor | undefined }>
   /** Only `log` shows it. */
-  | Saying<'detail' | 'trouble', { text: string }>
+  | Saying<'detail' | 'trouble', { text: string; actor?: Actor | undefined }>
   /** Only programs need it, or another entry shows it. Its content can be searched. */
   | Saying<'hidden'>
 
@@ -192,8 +192,8 @@ const ENTRIES: { [Kind in RecordKind]: (record: SessionRecord<Kind>) => Entry } 
   'schedule.removed': (record) => scheduled(record, 'removed'),
   'agent.gated': (record) => ({ type: 'change', text: 'gated', more: by(record.from), ...record }),
   'agent.ungated': (record) => ({ type: 'change', text: 'ungated', more: by(record.from), ...record }),
-  'agent.permitted': (record) => detail(record, `one turn permitted ${by(record.from)}`),
-  'agent.poked': (record) => detail(record, `retry requested ${by(record.from)}`),
+  'agent.permitted': (record) => detail(record, `one turn permitted${bySender(record)}`),
+  'agent.poked': (record) => detail(record, `retry requested${bySender(record)}`),
   'agent.watched': (record) =>
     detail(record, `watched ${by(record.from)} for ${record.on.join(', ')}${record.once ? ' (once)' : ''}`),
   'agent.unwatched': (record) => detail(record, `no longer watched ${by(record.from)}`),
@@ -257,6 +257,11 @@ function slots({ count }: { count: number }): string {
 
 function automatically({ auto, attempt }: { auto?: boolean | undefined; attempt?: number }): string {
   return auto === true ? ` automatically${attempt === undefined ? '' : `, attempt ${attempt}`}` : ''
+}
+
+/** The actor says more. */
+function bySender({ from, actor }: { from: string; actor?: Actor | undefined }): string {
+  return actor === undefined ? ` ${by(from)}` : ''
 }
 
 function by(from: string): string {

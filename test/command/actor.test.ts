@@ -1,8 +1,10 @@
 /** The actor of a command: its user, what a face has signed, and claims. */
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
-import { actorHere, signedActor } from '../../src/command/actor.js'
+import { afterEach, expect, test, vi } from 'vitest'
+import { clock } from '../../src/clock.js'
+import { actorHere, type FaceActor, signedActor } from '../../src/command/actor.js'
+import { ownIdentity } from '../../src/host/identity.js'
 import { openHome } from '../../src/storage/open.js'
 import type { Store } from '../../src/storage/store.js'
 import { tempDirectory, tempStore } from '../support/temp.js'
@@ -11,16 +13,27 @@ afterEach(() => {
   delete process.env.SUBSTRAT_ACTOR
 })
 
+/** For a command with the words of this process. */
+function signed(home: string, actor: FaceActor, words = process.argv.slice(2)): string {
+  return signedActor(home, actor, words)
+}
+
 function actorOf(store: Store, word: string, caller: string | null = null): object {
   process.env.SUBSTRAT_ACTOR = word
   return actorHere(store, caller)
 }
 
 const uid = process.getuid?.()
+const { host_id } = ownIdentity()
 
 test('is the user of the process, and the variable is gone from the environment of its programs', () => {
   const store = tempStore()
-  expect(actorHere(store, null)).toEqual({ uid, user: expect.any(String), face: 'cli' })
+  expect(actorHere(store, null)).toEqual({
+    uid,
+    user: expect.any(String),
+    face: 'cli',
+    ...(host_id === undefined ? {} : { host_id }),
+  })
   expect(actorOf(store, 'nightly job')).toMatchObject({ face: 'cli', claims: { name: 'nightly job' } })
   expect(process.env.SUBSTRAT_ACTOR).toBeUndefined()
 })
@@ -28,7 +41,7 @@ test('is the user of the process, and the variable is gone from the environment 
 test('has what a face of the same home has signed', () => {
   const store = tempStore()
   const phone = { face: 'http' as const, token: 'phone', claims: { name: 'Ana' } }
-  const word = signedActor(store.address, phone)
+  const word = signed(store.address, phone)
   expect(actorOf(store, word)).toMatchObject({ uid, ...phone })
   // Another key belongs to another home.
   const other = tempStore()
@@ -36,11 +49,23 @@ test('has what a face of the same home has signed', () => {
   expect(actorOf(other, word)).toMatchObject({ face: 'cli', claims: { name: word.slice(0, 100) } })
 })
 
+test('a signature is for one command, and for a short time', () => {
+  const store = tempStore()
+  const phone = { face: 'http', token: 'phone' }
+  const other = signed(store.address, phone, ['cancel', 'a'])
+  expect(actorOf(store, other)).not.toHaveProperty('token')
+  const word = signed(store.address, phone)
+  vi.spyOn(clock, 'now').mockReturnValue(clock.now() + 3_600_000)
+  expect(actorOf(store, word)).not.toHaveProperty('token')
+  vi.restoreAllMocks()
+  expect(actorOf(store, word)).toHaveProperty('token', 'phone')
+})
+
 test('a forged signature, a changed one and one without a key are claims', () => {
   const store = tempStore()
   const forged = `1.${Buffer.from('{"face":"http","token":"operator"}').toString('base64url')}`
   expect(actorOf(store, `${forged}.${'A'.repeat(43)}`)).not.toHaveProperty('token')
-  const [one, said, mac] = signedActor(store.address, { face: 'http', token: 'phone' }).split('.')
+  const [one, said, mac] = signed(store.address, { face: 'http', token: 'phone' }).split('.')
   for (const word of [
     `${forged}.${mac}`,
     `${one}.${said}.${mac?.slice(1)}`,
@@ -62,8 +87,25 @@ test('a claim is one short line without control characters, and none if it is em
   expect(actorOf(store, '\n \t')).not.toHaveProperty('claims')
   expect(actorOf(store, 'x'.repeat(5000))).toMatchObject({ claims: { name: 'x'.repeat(100) } })
   const client = `Zed\n${'y'.repeat(500)}`
-  const word = signedActor(store.address, { face: 'acp', claims: { client } })
+  const word = signed(store.address, { face: 'acp', claims: { client } })
   expect(actorOf(store, word)).toMatchObject({ claims: { client: `Zed ${'y'.repeat(96)}` } })
+})
+
+test('a claim of a face that has no visible character is none', () => {
+  const store = tempStore()
+  for (const name of ['', ' \n', '\u009b\u202e\u001b'.repeat(3000), '\n'.repeat(200_000)]) {
+    const word = signed(store.address, { face: 'mcp', claims: { name } })
+    expect(word.length).toBeLessThan(1000)
+    expect(actorOf(store, word)).not.toHaveProperty('claims')
+  }
+  expect(actorOf(store, '😀'.repeat(200))).toMatchObject({ claims: { name: '😀'.repeat(100) } })
+})
+
+test('a key that cannot be read signs nothing, and verifies nothing', () => {
+  const store = tempStore()
+  mkdirSync(join(store.address, 'actor.key'))
+  expect(() => signed(store.address, { face: 'http' })).toThrow(/actor.key/)
+  expect(actorOf(store, '1.a.b')).toMatchObject({ face: 'cli', claims: { name: '1.a.b' } })
 })
 
 test('a command in a tool claims its agent', () => {
@@ -80,12 +122,12 @@ test('a key is made once, and a damaged one is replaced', () => {
   writeFileSync(join(store.address, 'actor.key'), 'cut')
   expect(store.local.actorKey(false)).toBeUndefined()
   expect(store.local.actorKey(true)).not.toEqual(first)
-  expect(actorOf(store, signedActor(store.address, { face: 'acp' }))).toMatchObject({ face: 'acp' })
+  expect(actorOf(store, signed(store.address, { face: 'acp' }))).toMatchObject({ face: 'acp' })
 })
 
-test('a home that does not exist yet is made, and one that cannot be made signs nothing', () => {
+test('a home that does not exist yet is made, and nothing is signed for one that cannot be made', () => {
   const home = join(tempDirectory(), 'home')
-  const word = signedActor(home, { face: 'mcp' })
+  const word = signed(home, { face: 'mcp' })
   expect(actorOf(openHome(home) as Store, word)).toMatchObject({ face: 'mcp' })
-  expect(signedActor('/dev/null/home', { face: 'http' })).toBe('')
+  expect(() => signed('/dev/null/home', { face: 'http' })).toThrow()
 })

@@ -16,11 +16,11 @@ test('the log and show name who asked and who decided, and a claim stays a claim
   expect(consumed).not.toHaveProperty('actor.token')
   const { stdout } = await house.ok('log', 'a')
   expect(stdout).toMatch(/ {2}you: go$/m)
-  expect(stdout).toMatch(/decided: approve by \S+ \(claims to be token phone\) \(token /)
+  expect(stdout).toMatch(/decided: approve by \S+ \(claims to be "token phone"\) \(token /)
   // A tool does not act for the person.
   expect(stdout).toContain('shell: []')
   expect((await house.ok('show', 'a')).stdout).toMatch(
-    /^who acted +approved by \S+ \(claims to be token phone\), /m,
+    /^who acted +approved by \S+ \(claims to be "token phone"\), /m,
   )
   expect((await house.ok('show', 'a', '--json')).json.acts).toMatchObject([
     { did: 'approved' },
@@ -35,7 +35,7 @@ test('the second of two people learns who was first, with and without the token'
   const { json } = await house.run(['send', 'a', 'go', '--json'])
   const { token, token_id } = json.wait
   await house.run(['approve', 'a'], { env: { SUBSTRAT_ACTOR: 'Ana' } })
-  const by = /: it was approved by \S+ \(claims to be Ana\) at /
+  const by = /: it was approved by \S+ \(claims to be "Ana"\) at /
   expect(await house.run(['deny', 'a'])).toMatchObject({ exit: 13, stderr: expect.stringMatching(by) })
   expect(await house.run(['deny', 'a', token_id])).toMatchObject({
     exit: 13,
@@ -75,9 +75,9 @@ test('a pending message keeps its writer', async () => {
   const id = await house.spawn('a')
   await house.ok('suspend', 'a', '--hold')
   await house.run(['send', 'a', '--queue', 'later'], { env: { SUBSTRAT_ACTOR: 'Ana' } })
-  expect((await house.ok('inbox', 'a')).stdout).toMatch(/^request \w+ from \S+ \(claims to be Ana\), /)
+  expect((await house.ok('inbox', 'a')).stdout).toMatch(/^request \w+ from \S+ \(claims to be "Ana"\), /)
   await house.ok('resume', 'a')
   const [mail] = house.records(id).filter(({ kind }) => kind === 'mail.delivered')
   expect(mail).toMatchObject({ actor: { face: 'cli', claims: { name: 'Ana' } } })
-  expect((await house.ok('log', 'a')).stdout).toMatch(/ \(claims to be Ana\): later$/m)
+  expect((await house.ok('log', 'a')).stdout).toMatch(/ \(claims to be "Ana"\): later$/m)
 })

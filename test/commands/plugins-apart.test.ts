@@ -126,5 +126,5 @@ test('help lists the commands of plugins', async () => {
     `export const COMMANDS = { greet: class { static id = 'greet'; static summary = 'Greet a person.'; static run() {} } }`,
   )
   listOnly(house, { name: 'greeter', type: 'link', root })
-  expect((await house.ok('help')).stdout).toMatch(/^OF PLUGINS\n +greet +Greet a person\.$/m)
+  expect((await house.ok('help', '--all')).stdout).toMatch(/^OF PLUGINS\n +greet +Greet a person\.$/m)
 })

@@ -5,9 +5,13 @@ import { ownIdentity } from '../../src/host/identity.js'
 import { House } from '../support/cli.js'
 import { Gate } from '../support/gate.js'
 
-const ME = { uid: process.getuid?.(), user: userInfo().username, face: 'cli' }
-
 const HOST_ID = ownIdentity().host_id
+const ME = {
+  uid: process.getuid?.(),
+  user: userInfo().username,
+  face: 'cli',
+  ...(HOST_ID === undefined ? {} : { host_id: HOST_ID }),
+}
 
 /** The process of the latest run. */
 function bootOf(house: House, id: string): string | undefined {

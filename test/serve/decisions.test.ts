@@ -56,7 +56,7 @@ describe.concurrent('a decision', () => {
         claims: { name: 'Ana', client: 'app 1' },
       },
     })
-    const who = /was approved by token operator \(claims to be Ana, use app 1\) at /
+    const who = /was approved by token operator \(claims to be "Ana", use "app 1"\) at /
     expect((await house.run(['deny', 'a'])).stderr).toMatch(who)
     const late = await served.call('denyCalls', { path, body: { token_id: tokenId } })
     expect(late).toMatchObject({

@@ -50,6 +50,10 @@ test.each<NewRecord>([
 
 test('only an actor of the format is one, also in a stop request', () => {
   expect(asActor(OTHER)).toEqual(OTHER)
-  for (const other of [{}, { face: 'door' }, { face: 'cli', uid: '0' }, [], 'ana', null, undefined])
+  expect(asActor({ ...OTHER, face: 'later', more: 1 })).toEqual({ ...OTHER, face: 'later' })
+  for (const other of [
+    ...[{}, { uid: 1 }, { face: 'cli', uid: '0' }, [], 'ana', null, undefined],
+    { face: 'cli', user: 'x'.repeat(3_000_000) },
+  ])
     expect(asActor(other)).toBeUndefined()
 })

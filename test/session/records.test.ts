@@ -30,7 +30,9 @@ const ACTOR: Actor = {
   uid: 1000,
   user: 'ana',
   face: 'http',
+  host_id: 'h',
   token: 'phone',
+  token_id: '0123456789abcdef',
   sender: { channel: 'telegram', id: '4711' },
   claims: { client: 'app 1', name: 'Ana', agent: ID },
 }
@@ -284,6 +286,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     responses: 5,
     usage: USAGE,
     model: 'm',
+    actor: ACTOR,
   },
   'prompt.assembled': { run_id: ID, sources: [{ path: '/w/AGENTS.md', bytes: 70_000, cut: 10 }] },
   'provider.started': {
@@ -361,6 +364,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     until: '2026-12-20T10:00:00.000Z',
     jitter_ms: 1000,
     replaces: ID,
+    actor: ACTOR,
   },
   'schedule.fired': {
     ...SCHEDULE,
@@ -371,10 +375,10 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
   },
   'schedule.skipped': { ...SCHEDULE, why: 'gated', ...SLOTS },
   'schedule.missed': { ...SCHEDULE, why: 'late', ...SLOTS, message_id: ID },
-  'schedule.ran_now': { ...SCHEDULE, run_id: ID, message_id: ID },
-  'schedule.paused': SCHEDULE,
-  'schedule.resumed': SCHEDULE,
-  'schedule.removed': SCHEDULE,
+  'schedule.ran_now': { ...SCHEDULE, run_id: ID, message_id: ID, actor: ACTOR },
+  'schedule.paused': { ...SCHEDULE, actor: ACTOR },
+  'schedule.resumed': { ...SCHEDULE, actor: ACTOR },
+  'schedule.removed': { ...SCHEDULE, actor: ACTOR },
   'outbound.queued': {
     outbound_id: ID,
     target: 'ops',
@@ -432,7 +436,7 @@ const KINDS = Object.keys(RECORDS) as RecordKind[]
 
 /** Invalid values of each field. */
 const SPOILED: Record<string, unknown[]> = {
-  actor: [null, 'ana', {}, { face: 'door' }, { ...ACTOR, uid: '0' }, { ...ACTOR, claims: { name: 7 } }],
+  actor: [null, 'ana', {}, { uid: 1 }, { ...ACTOR, uid: '0' }, { ...ACTOR, claims: { name: 7 } }],
   budget: [
     7,
     [{ unit: 'words', max: 1 }],

@@ -137,13 +137,18 @@ function actingFor(server: Server, actor: FaceActor): Server {
 
 /** The one who sent the request. The headers are words of the client about itself. */
 function actorOf(headers: Headers, { failure }: Route, bearer: Bearer | undefined): FaceActor {
-  const [client, name] = [headers.get('x-substrat-client'), headers.get('x-substrat-name')]
-  const said = { ...(client === null ? {} : { client }), ...(name === null ? {} : { name }) }
+  const said = { ...claimIn(headers, 'client'), ...claimIn(headers, 'name') }
   return {
     face: failure === undefined ? 'http' : 'openai',
-    token: bearer?.name ?? RESUME_TOKEN,
+    ...(bearer === undefined ? { token: RESUME_TOKEN } : { token: bearer.name, token_id: bearer.id }),
     ...(Object.keys(said).length === 0 ? {} : { claims: said }),
   }
+}
+
+/** The bytes of a header, which are UTF-8 if the client has names of people in mind. */
+function claimIn(headers: Headers, what: 'client' | 'name'): { client?: string; name?: string } {
+  const value = headers.get(`x-substrat-${what}`)
+  return value === null ? {} : { [what]: Buffer.from(value, 'latin1').toString('utf8') }
 }
 
 /** No token of the server has a name with a space. */

@@ -11,6 +11,8 @@ import { findAgent, type Server } from './server.js'
 export interface Bearer {
   /** `operator` for the token that the server made itself. */
   name: string
+  /** The beginning of its hash. */
+  id: string
   may: Scope
   /** Null for the operator's token. */
   created_at: string | null
@@ -23,6 +25,9 @@ export interface Bearer {
 }
 
 const noop = (): void => undefined
+
+/** Enough to tell apart the tokens that once had the same name. */
+const ID_DIGITS = 16
 
 export class Guard {
   private readonly digest: Buffer
@@ -37,6 +42,7 @@ export class Guard {
     this.digest = digestOf(token)
     this.operator = {
       name: 'operator',
+      id: this.digest.toString('hex').slice(0, ID_DIGITS),
       may: 'all',
       created_at: null,
       revoked: undefined,
@@ -95,7 +101,7 @@ export class Guard {
     const check = (): void => {
       if (this.named.find(sha256) === undefined) throw revoked(name)
     }
-    return { name, may, created_at, revoked: signal, check, release }
+    return { name, id: sha256.slice(0, ID_DIGITS), may, created_at, revoked: signal, check, release }
   }
 }
 

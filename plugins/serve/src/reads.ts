@@ -40,8 +40,8 @@ export const READS: Route[] = [
     summary: 'Show the name and the right of the token of this request',
     answers: { 200: { description: 'The token.', shape: tokenShape } },
     handle: ({ server, bearer }) => {
-      const { name, may, created_at } = bearer as Bearer
-      return { status: 200, body: { name, may, created_at, read_only: server.isReadOnly } }
+      const { name, id, may, created_at } = bearer as Bearer
+      return { status: 200, body: { name, id, may, created_at, read_only: server.isReadOnly } }
     },
   }),
   route({

@@ -47,7 +47,7 @@ export async function runServer(settings: Settings): Promise<void> {
     command: settings.command,
     home,
     environment: open()?.commandEnvironment,
-    sign: (actor) => core.signedActor(home, actor),
+    sign: (actor, words) => core.signedActor(home, actor, words),
     whenDied: 'look at what it has done, then repeat the request with the same Idempotency-Key',
   })
   const stopping = new AbortController()

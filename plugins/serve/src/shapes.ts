@@ -152,6 +152,7 @@ export const tokenShape: Shape = {
   schema: z
     .object({
       name: name.describe('`operator` for the token that the server made itself.'),
+      id: z.string().describe('The beginning of its hash: `token_id` of an actor.'),
       may,
       created_at: created_at.nullable().describe('Null for the token that the server made itself.'),
       read_only: z.boolean().describe('Whether the server refuses all changes (`--read-only`).'),

@@ -3,6 +3,7 @@ import { readableTime } from '../../clock.js'
 import { actorText, isReader } from '../../schema/actors.js'
 import type { InboxView, MailView } from '../../schema/output-overview.js'
 import type { Actor } from '../../schema/types.js'
+import { userHere } from '../../session/actor.js'
 
 /** The shortest beginning of an id to show. */
 const ID_CHARACTERS_MIN = 8
@@ -35,10 +36,9 @@ function mailText(
   return `${facts.filter(Boolean).join(', ')}${quote}\n    ${text.trimEnd().replaceAll('\n', '\n    ')}`
 }
 
-/** The path of a message from a channel names its sender. A message of the reader is from `operator`, as in its address. */
+/** A message of the reader is from `operator`, as in its address. */
 function writerOf(path: string, actor: Actor | undefined): string {
-  const isOwn = isReader(actor, { uid: process.getuid?.() })
-  return actor === undefined || actor.face === 'channel' || isOwn ? path : actorText(actor)
+  return actor === undefined || isReader(actor, userHere()) ? path : actorText(actor)
 }
 
 /** How many characters of the ids differ, in whole groups of a UUID. */

@@ -113,6 +113,7 @@ export function entryText(record: SessionRecord, text: ReadText, reader: Reader 
     case 'settings':
       return `${entry.text}${by(entry.actor)}`
     case 'detail':
+      return `${entry.text}${by(entry.actor)}`
     case 'trouble':
       return entry.text
     case 'call_start':
@@ -145,8 +146,7 @@ function sender(
   { sender, from, mail_kind, reminder_id, schedule_id, actor }: EntryOf<'mail'>,
   reader: Reader,
 ): string {
-  // The path of a message from a channel names its sender.
-  const who = actor === undefined || actor.face === 'channel' ? (sender ?? from) : actorText(actor, reader)
+  const who = actor === undefined ? (sender ?? from) : actorText(actor, reader)
   const isOwn = reminder_id !== undefined || schedule_id !== undefined
   return mail_kind === 'request' || isOwn ? who : `${who} (${mail_kind})`
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { content, integer, text, time, uuid } from '../types.js'
 import { MISSED_CAUSES, MISSED_POLICIES, OVERLAP_POLICIES, SKIP_CAUSES } from '../words.js'
-import { kind, message_id, run_id } from './kind.js'
+import { actor, kind, message_id, run_id } from './kind.js'
 
 const named = { schedule_id: uuid, name: text }
 const next_at = time.nullable().describe('The next slot. Null if `until` is before it.')
@@ -29,6 +29,7 @@ export const schedule = {
     until: time.optional().describe('No slot is later.'),
     jitter_ms: integer.optional().describe('A slot is due up to this much later.'),
     replaces: uuid.optional().describe('The schedule that ends with this record.'),
+    actor,
   }),
   'schedule.fired': kind('The turn of a slot begins. In one batch with `run.started` and the message.', {
     ...named,
@@ -52,8 +53,9 @@ export const schedule = {
     ...named,
     run_id,
     message_id,
+    actor,
   }),
-  'schedule.paused': kind('Its slots have no turns from now on.', named),
-  'schedule.resumed': kind('Its slots have turns again.', named),
-  'schedule.removed': kind('The schedule ends.', named),
+  'schedule.paused': kind('Its slots have no turns from now on.', { ...named, actor }),
+  'schedule.resumed': kind('Its slots have turns again.', { ...named, actor }),
+  'schedule.removed': kind('The schedule ends.', { ...named, actor }),
 }

@@ -257,6 +257,7 @@ export const provider = {
       responses: integer.describe('How many model responses precede `keeps_seq` in the log.'),
       usage: usage.optional().describe('The usage of the request for the summary.'),
       model: text.optional().describe('The model that wrote the summary.'),
+      actor: actor.describe('The one who ran `compact`.'),
     },
   ),
   'session.seeded': kind(

@@ -62,7 +62,7 @@ interface Installed {
   /** Variables that they need for the home. */
   environment?: Record<string, string> | undefined
   /** The value of SUBSTRAT_ACTOR for a command of this actor. */
-  sign: (actor: FaceActor) => string
+  sign: (actor: FaceActor, words: string[]) => string
   /** The advice after a command that ended without a result. */
   whenDied?: string
 }
@@ -92,7 +92,7 @@ export class Commands {
     const { home, access } = place
     const password = access.passwordOf(home)
     const environment = password === undefined ? undefined : { PGPASSWORD: password }
-    const sign = (actor: FaceActor): string => core().signedActor(home, actor)
+    const sign: Installed['sign'] = (actor, words) => core().signedActor(home, actor, words)
     return new Commands({ command: commandOf(place), home, environment, sign })
   }
 
@@ -181,7 +181,7 @@ export class Commands {
   private spawn(args: string[], { input, env = {}, actor = this.actor }: CommandOptions): ChildProcess {
     checkArguments(args)
     const { command, home, environment = {}, sign } = this.installed
-    const acts = actor === undefined ? {} : { SUBSTRAT_ACTOR: sign(actor) }
+    const acts = actor === undefined ? {} : { SUBSTRAT_ACTOR: sign(actor, args) }
     const stdin = input === undefined ? undefined : openInput(input)
     const [program = '', ...words] = command
     try {

@@ -119,9 +119,7 @@ class Conversation {
 
   private addMail(mail: EntryOf<'mail'>): void {
     const { actor, mail_kind, from } = mail
-    // The path of a message from a channel names its sender.
-    const isNamed = actor !== undefined && actor.face !== 'channel'
-    const who = isNamed ? actorText(actor, this.reader) : (mail.sender ?? from.slice(0, 8))
+    const who = actor === undefined ? (mail.sender ?? from.slice(0, 8)) : actorText(actor, this.reader)
     const kind = mail_kind === 'request' ? '' : ` (${mail_kind})`
     this.say(mail, who === 'you' ? 'you' : 'other', `${who}${kind}`)
   }

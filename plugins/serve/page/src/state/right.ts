@@ -34,7 +34,7 @@ async function readRight(): Promise<void> {
 
 function learn(known: Right | undefined): void {
   right.set(known)
-  reader.set(known === undefined ? {} : { token: known.name })
+  reader.set(known === undefined ? {} : { token_id: known.id })
 }
 
 function storedRight(): Right | undefined {
