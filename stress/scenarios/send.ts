@@ -19,6 +19,10 @@ import type { Stage } from './stage.js'
 export const SEND: Scenario[] = [
   sendScenario('send', ['hello'], { next: ['send', 'a', 'next'], nextReply: 'echo: next' }),
   sendScenario('send-key', ['--key', 'k', 'hello']),
+  sendScenario('send-budget', ['--key', 'k', 'hello'], {
+    prepare: (stage) => withAgent(stage, '--budget', 'tokens=90M,requests=1000/day'),
+    always: heldOnce,
+  }),
   sendScenario('send-large', ['--key', 'k', LARGE], { message: LARGE }),
   sendScenario('send-exec', ['--key', 'k', 'hello'], {
     reply: 'done',
@@ -132,6 +136,17 @@ function sendScenario(name: string, words: string[], options: Sending = {}): Sce
       yield* options.always?.(home) ?? []
     },
   }
+}
+
+/** Each request has its hold before it, and the count of the budget is that of the requests. */
+function* heldOnce(home: HomeView): Broken {
+  const { records = [], state } = home.agent('a') ?? {}
+  const asked = records.filter(({ kind }) => kind === 'model.requested').length
+  const held = records.filter(
+    ({ kind }, index) => kind === 'budget.held' && records[index + 1]?.kind === 'model.requested',
+  ).length
+  if (held !== asked) yield `${asked} requests have ${held} holds`
+  if (state?.budget?.total?.spent.requests !== asked) yield 'each request counts once in its budget'
 }
 
 async function leaveUnsynced(stage: Stage, n: number, words: string[]): Promise<undefined> {

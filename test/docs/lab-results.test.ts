@@ -33,6 +33,7 @@ const LABS: Record<string, { attack: string; unit: string }> = {
   effects: { attack: 'kill during a call with an effect outside', unit: 'kills' },
   schedules: { attack: 'kill, sleep or jump of the clock between slots', unit: 'slots' },
   budgets: { attack: 'kill of children under one budget', unit: 'kills' },
+  'budgets-postgres': { attack: 'kill of children under one budget, on two hosts', unit: 'kills' },
   'real-kills': { attack: 'kill of an agent program', unit: 'kills' },
 }
 /** Labs that do not test durability. */
