@@ -33,6 +33,8 @@ export interface ProviderFailure extends Error {
       | 'busy'
     /** When to retry, in milliseconds from now, if the service said so. */
     retry_after_ms?: number
+    /** The service had begun to answer, so it may charge for the request. substrat knows it after the first event. */
+    answer_began?: boolean
     /** For `refused` from an agent provider: the model's text before the refusal. A model provider yields it as `text` instead. */
     said?: string
     /**

@@ -26,6 +26,7 @@ export function reportFailure(thrown: unknown, secrets: string[], said = ''): Fa
     error,
     retryAfterMs: retryAfterOf(thrown),
     ...(words === '' ? {} : { said: words }),
+    ...(hadAnswer(thrown) ? { answer_began: true as const } : {}),
     ...detailOf(thrown, secrets),
   }
 }
@@ -66,6 +67,15 @@ export function hasEndedEarly(thrown: unknown): boolean {
   try {
     const failure = (thrown as Partial<ProviderFailure> | null | undefined)?.failure
     return failure?.type === 'crashed' && failure.ended_early === true
+  } catch {
+    return false
+  }
+}
+
+/** Whether the provider says that the service had begun to answer. Never throws. */
+function hadAnswer(thrown: unknown): boolean {
+  try {
+    return (thrown as Partial<ProviderFailure> | null | undefined)?.failure?.answer_began === true
   } catch {
     return false
   }

@@ -29,6 +29,8 @@ export interface ErrorDetail {
   /** Usage of the failed attempt, and the model that had begun to answer. */
   usage?: Usage
   model?: string
+  /** The service had begun to answer. */
+  answer_began?: true
   /** For an agent program: its usage per model. */
   models?: ModelUsage[]
 }

@@ -73,7 +73,7 @@ describe.each(VARIANTS)('$api', ({ api, provider, options, keyVariable }) => {
           ? { message: 'The server is overloaded.' }
           : {}
     const { failure, message } = await failWith({ error, after_events: 4, ...words })
-    expect(failure).toEqual({ type })
+    expect(failure).toEqual({ type, answer_began: true })
     expect(message).toContain('in the middle of its answer')
   })
 

@@ -216,6 +216,7 @@ const EXAMPLES: { [K in RecordKind]: Required<Omit<NewRecord<K>, 'kind'>> } = {
     detail: 'Error: slow down',
     usage: USAGE,
     model: 'm',
+    answer_began: true,
   },
   'tool.started': {
     run_id: ID,
@@ -444,6 +445,7 @@ const SPOILED: Record<string, unknown[]> = {
     [{ unit: 'usd', max: 1, per: 'year' }],
   ],
   needs: [7, { tokens: -1 }, { tokens: 0.5 }],
+  answer_began: ['yes', 1],
   amounts: [7, { usd: -1 }, { turns: 0.5 }],
   windows: [7, { day: 7 }],
   cached_weight: [2, -1],

@@ -217,6 +217,7 @@ export const provider = {
     detail: text.optional(),
     usage: usage.optional(),
     model: text.optional().describe('The model that had begun to answer.'),
+    answer_began: flag.optional().describe('The answer had begun, so the request may have been charged.'),
   }),
   'provider.started': kind(
     'An agent program is launched (written before it runs), or its kept server takes the turn. The fields are those of `group`.',

@@ -115,10 +115,7 @@ function settledBy(budget: BudgetState, { run }: State, record: SessionRecord): 
     case 'model.failed':
       // The record that ends the turn of a program has its usage.
       if (run?.phase === 'launched') return budget
-      return afterIdle(
-        settle(budget, record.ts, FREE.includes(record.error.type) ? 'free' : 'unknown'),
-        record.ts,
-      )
+      return afterIdle(settle(budget, record.ts, isFree(record) ? 'free' : 'unknown'), record.ts)
     case 'run.completed':
     case 'run.waiting':
       return settle(budget, record.ts, 'answered')
@@ -141,7 +138,12 @@ const ENDS = {
   'run.waiting': true,
 }
 
-/** The service refused such a request before it began to answer. */
+/** A service does not charge for a request that it refuses. After its answer began, no type of error says so. */
+function isFree({ error, answer_began, usage, model }: NewRecord<'model.failed'>): boolean {
+  const hasBegun = answer_began === true || usage !== undefined || model !== undefined
+  return !hasBegun && FREE.includes(error.type)
+}
+
 const FREE: string[] = [
   'rate_limit',
   'overloaded',

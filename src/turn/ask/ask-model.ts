@@ -81,10 +81,12 @@ export async function complete(
   const calls: ToolCall[] = []
   const items = new Items()
   let itemsRefused = false
+  let hasBegun = false
   try {
     let stop: ModelAnswer['stop'] | undefined
     let incomplete: string | undefined
     for await (const event of untilStopped(provider.complete(request, { signal: ends.signal }), ends)) {
+      hasBegun = true
       if (stop !== undefined) throw offContract('an event after its stop')
       if (event?.type === 'text') onText(gathered.add(event.text))
       else if (event?.type === 'tool_call') calls.push(checkCall(event.call, calls))
@@ -112,7 +114,8 @@ export async function complete(
   } catch (error) {
     if (ends.signal.aborted) return { outcome: 'stopped', ...gathered.used }
     const report = reportFailure(error, secretsOf(provider, request), gathered.text)
-    return { outcome: 'failed', ...report, ...gathered.used }
+    const begun = hasBegun ? { answer_began: true as const } : {}
+    return { outcome: 'failed', ...report, ...begun, ...gathered.used }
   }
 }
 

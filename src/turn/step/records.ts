@@ -108,7 +108,7 @@ export function usedByRequest({ usage, model }: { usage?: Usage; model?: string 
 /** The record of a failed request. */
 export function modelFailure(
   run_id: string,
-  { error, detail, usage, model }: { error: RunError } & ErrorDetail,
+  { error, detail, usage, model, answer_began }: { error: RunError } & ErrorDetail,
   retry_in_ms: number | null,
 ): NewRecord {
   return {
@@ -119,6 +119,7 @@ export function modelFailure(
     ...(detail === undefined ? {} : { detail }),
     ...(usage === undefined ? {} : { usage }),
     ...(model === undefined ? {} : { model }),
+    ...(answer_began === undefined ? {} : { answer_began }),
   }
 }
 

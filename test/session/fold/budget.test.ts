@@ -85,6 +85,26 @@ describe('a hold', () => {
     expect(budget?.total?.spent.tokens ?? 0).toBe(0)
   })
 
+  const begunAnswers: Partial<NewRecord<'model.failed'>>[] = [
+    { answer_began: true },
+    { usage: { input_tokens: 3, output_tokens: 4 } },
+    { model: 'm' },
+  ]
+  test.each(
+    (['overloaded', 'rate_limit', 'billing', 'invalid', 'overflow', 'authentication'] as const).flatMap(
+      (type) => begunAnswers.map((fields) => ({ type, fields })),
+    ),
+  )('is spent if the answer had begun before the failure $type: $fields', ({ type, fields }) => {
+    const failed: NewRecord = {
+      kind: 'model.failed',
+      run_id: RUN,
+      error: { type, message: 'stopped in the middle of its answer' },
+      retry_in_ms: 5,
+      ...fields,
+    }
+    expect(stateAfter(...begun(), ...asked(100), failed).budget?.total?.spent.tokens).toBe(100)
+  })
+
   test('counts after a timeout as much as it held', () => {
     const late: NewRecord = {
       kind: 'model.failed',

@@ -1,7 +1,7 @@
 /**
  * Sends one streamed request. Yields the JSON of its server-sent events, or throws the failure that the API reported.
  */
-import type { ModelEvent } from 'substrat/provider'
+import type { ModelEvent, ProviderFailure } from 'substrat/provider'
 import { failure, isFailure } from '../failure.js'
 import { type ApiError, apiErrorOf, apiFailure, oneLine, readApiError } from './api-error.js'
 import { hasWords } from './error-words.js'
@@ -93,7 +93,7 @@ function scrubbedError(error: unknown, scrub: (text: string) => string, causes: 
   const { message, stack, cause } = error instanceof Error ? error : new Error(String(error))
   const code = (error as NodeJS.ErrnoException | null)?.code
   const clean = isFailure(error)
-    ? failure(error.failure.type, scrub(message), error.failure.retry_after_ms)
+    ? failureLike(error, scrub(message))
     : Object.assign(new Error(scrub(message)), typeof code === 'string' && { code })
   if (stack !== undefined) clean.stack = scrub(stack)
   if (cause !== undefined && cause !== null && causes > 0)
@@ -101,9 +101,19 @@ function scrubbedError(error: unknown, scrub: (text: string) => string, causes: 
   return clean
 }
 
-/** An error that the API reports within its answer. */
+function failureLike({ failure: facts }: ProviderFailure, message: string): ProviderFailure {
+  const like = failure(facts.type, message, facts.retry_after_ms)
+  return facts.answer_began === true ? withAnswer(like) : like
+}
+
+/** An error that the API reports within its answer. The service may charge for what it had read and written. */
 export function streamFailure(endpoint: Endpoint, error: ApiError): Error {
-  return apiFailure({ target: endpoint.url.host, status: undefined, headers: {}, error })
+  return withAnswer(apiFailure({ target: endpoint.url.host, status: undefined, headers: {}, error }))
+}
+
+function withAnswer(failed: ProviderFailure): ProviderFailure {
+  failed.failure.answer_began = true
+  return failed
 }
 
 /** `unread`: an event of no known kind. If it has words, they are the error of a server that reports errors in a form of its own. */
