@@ -127,6 +127,7 @@ export const AGENTS: History[] = [
     corrected: ['send', 'a', 'two', '--key', 'k2'],
   }),
   row('MESSAGE_NOT_FOUND', 'no pending message has the id', 'inbox --take abcdef'),
+  row('MESSAGE_NOT_FOUND', 'has no turn or message', 'fork a --at 9'),
   row('QUEUE_FULL', 'the inbox is full', 'send a hi --queue --no-drain', { prepare: full }),
   failure('authentication', 'PROVIDER_MISCONFIGURED'),
   failure('misconfigured', 'PROVIDER_MISCONFIGURED', { fill: { 'NAME=VALUE': 'scenario=s.json' } }),

@@ -126,7 +126,7 @@ export const OUTBOUND: Mutant[] = [
     edits: [
       [
         `if (!isGood || wait.kind !== 'approval' || code !== codeOf(agentId, wait))
-         return { outcome: 'refused', says: [staleCodeText(code)] }`,
+         return { outcome: 'refused', says: [staleCodeText(code, decidedText(ctx, state))] }`,
         ';',
       ],
     ],

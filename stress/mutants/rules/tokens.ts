@@ -113,9 +113,8 @@ export const TOKENS: Mutant[] = [
     name: 'a decision does not consume its token',
     edits: [
       [
-        `,
-         { kind: 'token.consumed', run_id, token_id, decision, digest, ...(key === null ? {} : { key }) }`,
-        '',
+        "return [...rotation, { kind: 'token.consumed', run_id, token_id, decision, digest, ...keyed, ...by }]",
+        'return rotation',
       ],
     ],
     suites: ['turn/step/step', 'turn/drive-tools', 'turn/step-properties'],
