@@ -18,7 +18,7 @@ import { asDue, clockOfLook, type Due, isDue, type Now, rebaseDelay, withContent
 import { type Delivery, type Message, unknownInMessage } from './message.js'
 import { inOrder } from './order.js'
 import { dueReminders, isRinging } from './reminders.js'
-import { dueSlots } from './schedules.js'
+import { nextDueSlot } from './schedules.js'
 import {
   eachHeader,
   eachMessage,
@@ -59,8 +59,8 @@ export function nextMail(session: Session, among?: ReadonlySet<string>): Deliver
   const request = requestInTurn(session.state, mails)
   if (request !== undefined) return readAll([request])
   const reminders = among === undefined ? dueReminders(session, now) : []
-  const slots = among === undefined && session.state.schedules !== undefined ? dueSlots(session) : []
-  const own = [...slots, ...reminders].map((mail) => asDue(mail, () => mail))
+  const slot = among === undefined && session.state.schedules !== undefined ? nextDueSlot(session) : undefined
+  const own = [...(slot === undefined ? [] : [slot]), ...reminders].map((mail) => asDue(mail, () => mail))
   const [first, ...others] = [...own, ...mails]
   if (first === undefined || first.isAlone) return first === undefined ? [] : readAll([first])
   const taken: Due[] = [first]

@@ -2,15 +2,16 @@
 import { isSlotDueHere, nowIso } from '../schedule/due.js'
 import { missedText, planSlots, type SlotPlan, type SlotRecord } from '../schedule/plan.js'
 import { deriveId } from '../session/ids.js'
+import type { NewRecord } from '../session/records.js'
 import type { Session } from '../session/session.js'
 import type { Schedule } from '../session/state.js'
 import type { Delivery } from './message.js'
 
-/** The message of the next due slot of each schedule. */
-export function dueSlots(session: Session): Delivery[] {
-  return duePlans(session).flatMap(({ schedule, plan: { turn } }) => {
-    if (turn === undefined) return []
-    const { slot, next_at, missed, isMadeUp } = turn
+/** The message of a due slot. Undefined if no slot gets a turn. The others follow in later turns, so they need no plan yet. */
+export function nextDueSlot(session: Session): Delivery | undefined {
+  for (const { schedule, plan } of duePlans(session)) {
+    if (plan.turn === undefined) continue
+    const { slot, next_at, missed, isMadeUp } = plan.turn
     const { schedule_id, name } = schedule
     // The id is derived from the slot, so no crash and no second process can deliver it twice.
     const message_id = deriveId(schedule_id, slot)
@@ -18,27 +19,24 @@ export function dueSlots(session: Session): Delivery[] {
     const text = session.text(schedule.content)
     const content = isMadeUp && missed !== undefined ? `${text}\n\n${missedText(schedule, missed)}` : text
     const fired = { kind: 'schedule.fired' as const, schedule_id, name, message_id, due_at: slot, next_at }
-    return [
-      slotMail(session, schedule, {
-        message_id,
-        content,
-        at: slot,
-        slots: [...(named ? [named] : []), fired],
-      }),
-    ]
-  })
+    const slots = [...(named ? [named] : []), fired]
+    return slotMail(session, schedule, { message_id, content, at: slot, slots })
+  }
+  return undefined
 }
 
 /** Records the due slots that get no turn: those that came too late for `missed: skip`. */
 export function recordMissedSlots(session: Session): void {
   if (session.state.schedules === undefined) return
-  session.append(duePlans(session).flatMap(({ plan: { missed } }) => (missed === undefined ? [] : [missed])))
+  const missed: NewRecord[] = []
+  for (const { plan } of duePlans(session)) if (plan.missed !== undefined) missed.push(plan.missed)
+  session.append(missed)
 }
 
-function duePlans({ state }: Session): { schedule: Schedule; plan: SlotPlan }[] {
+function* duePlans({ state }: Session): Generator<{ schedule: Schedule; plan: SlotPlan }> {
   const now = nowIso()
-  const due = (state.schedules ?? []).filter((schedule) => isSlotDueHere(schedule, now))
-  return due.map((schedule) => ({ schedule, plan: planSlots(schedule, state, now) }))
+  for (const schedule of state.schedules ?? [])
+    if (isSlotDueHere(schedule, now)) yield { schedule, plan: planSlots(schedule, state, now) }
 }
 
 export function slotMail(

@@ -37,17 +37,25 @@ export function slotAfter(schedule: Bounded, at: string): string | null {
   return next === null || (schedule.until !== null && next > schedule.until) ? null : next
 }
 
+/** Whether slots after now are accounted for: the clock was ahead for a while. */
+export function isAhead(schedule: Bounded & Pick<Schedule, 'next_at'>, now: string): boolean {
+  const byCalendar = slotAfter(schedule, now)
+  return schedule.next_at !== null && byCalendar !== null && schedule.next_at > byCalendar
+}
+
 /** The slots from `first`, which is one, up to `to`. Takes some milliseconds for each year of any calendar. */
 export function slotsUntil(schedule: Bounded, first: string, to: string): Slots {
   const days = new OrdinaryDays(schedule.time_zone)
   let count = 1
   let last = Date.parse(first)
   const end = Date.parse(to)
+  const { until } = schedule
+  const wholeUntil = until === null ? end : Math.min(end, Date.parse(until))
   for (;;) {
     const next = slotAfter(schedule, new Date(last).toISOString())
     const at = next === null ? Number.POSITIVE_INFINITY : Date.parse(next)
     if (at > end) return { last: new Date(last).toISOString(), count, next }
-    const day = days.wholeDay(at, last, end)
+    const day = days.wholeDay(at, last, wholeUntil)
     if (day === undefined) {
       days.add(at)
       count += 1

@@ -5,7 +5,7 @@
 import type { NewRecord } from '../session/records.js'
 import type { Schedule, State } from '../session/state.js'
 import { nowIso } from './due.js'
-import { dueSlotsOf } from './plan.js'
+import { dueSlotsOf, passedSlotsOf, type Range } from './plan.js'
 
 type Why = NewRecord<'schedule.skipped'>['why']
 
@@ -15,7 +15,7 @@ export function withSkippedSlots(before: State, records: NewRecord[], now = nowI
   return records.flatMap((record) => {
     const skipped = schedules.flatMap((schedule): NewRecord<'schedule.skipped'>[] => {
       const why = whyUntil(before, schedule, record)
-      const due = why === undefined ? undefined : dueSlotsOf(schedule, now)
+      const due = why === undefined ? undefined : slotsOf(schedule, record, now)
       if (why === undefined || due === undefined) return []
       const { first: from, last: to, count, next: next_at } = due
       const { schedule_id, name } = schedule
@@ -25,6 +25,22 @@ export function withSkippedSlots(before: State, records: NewRecord[], now = nowI
       schedules = schedules.map((each) => (each.schedule_id === schedule_id ? { ...each, next_at } : each))
     return [...skipped, record]
   })
+}
+
+/** If the schedule ends, also the slot whose jitter has not passed: nothing could run it later. */
+function slotsOf(schedule: Schedule, record: NewRecord, now: string): Range | undefined {
+  switch (record.kind) {
+    case 'schedule.removed':
+    case 'session.terminated':
+      return passedSlotsOf(schedule, now)
+    case 'schedule.set': {
+      // The slots from the first one of the replacement on are its own, also if one has come since that was computed.
+      const end = new Date(Date.parse(record.next_at) - 1).toISOString()
+      return passedSlotsOf(schedule, end < now ? end : now)
+    }
+    default:
+      return dueSlotsOf(schedule, now)
+  }
 }
 
 /** The cause that prevented the due slots of the schedule, if this record ends it. */

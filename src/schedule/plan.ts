@@ -54,15 +54,46 @@ export type Range = Slots & { first: string }
 export function dueSlotsOf(schedule: Schedule, now: string): Range | undefined {
   const { next_at: first } = schedule
   if (first === null || dueTime(schedule, first) > now) return undefined
-  const range = { first, ...slotsUntil(schedule, first, now) }
+  const range = passedSlotsOf(schedule, now) as Range
   // The jitter is shorter than the time between two slots, so only the last one may not be due yet.
   return range.count > 1 && dueTime(schedule, range.last) > now ? slotsBefore(schedule, range) : range
 }
 
+/** Every slot up to now, also one whose jitter has not passed. Undefined if no slot has. */
+export function passedSlotsOf(schedule: Schedule, now: string): Range | undefined {
+  const { next_at: first } = schedule
+  if (first === null || first > now) return undefined
+  const known = passed.get(schedule)
+  if (known !== undefined && known.last <= now && (known.next === null || known.next > now)) return known
+  // The slots since the last count go on from its last one.
+  const isLonger = known !== undefined && known.last <= now
+  const range = isLonger
+    ? sum(known, slotsUntil(schedule, known.last, now))
+    : { first, ...slotsUntil(schedule, first, now) }
+  passed.set(schedule, range)
+  return range
+}
+
+function sum(known: Range, { last, count, next }: Slots): Range {
+  return { first: known.first, last, count: known.count - 1 + count, next }
+}
+
+/**
+ * A year of slots costs some milliseconds, and each turn of a visit asks for those of every due schedule. A record of a schedule makes
+ * a new object of it, so a count never outlives its `next_at`.
+ */
+const passed = new WeakMap<Schedule, Range>()
+const before = new WeakMap<Range, Range>()
+
 /** The same slots without the last one. There are at least two. */
-function slotsBefore(schedule: Schedule, { first, last }: Range): Range {
+function slotsBefore(schedule: Schedule, range: Range): Range {
+  const known = before.get(range)
+  if (known !== undefined) return known
+  const { first, last } = range
   const end = new Date(Date.parse(last) - 1).toISOString()
-  return { first, ...slotsUntil(schedule, first, end), next: last }
+  const shorter = { first, ...slotsUntil(schedule, first, end), next: last }
+  before.set(range, shorter)
+  return shorter
 }
 
 function missedRecord(schedule: Schedule, state: State, range: Range): NewRecord<'schedule.missed'> {

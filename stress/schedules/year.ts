@@ -51,6 +51,12 @@ const SCHEDULES: Wanted[] = [
   { name: 'twice', when: '15,45 1,2 * * *', tz: 'America/New_York', more: [] },
   { name: 'half', when: '0 2 * * *', tz: 'Australia/Lord_Howe', more: ['--missed', 'all'] },
   { name: 'month', when: '0 12 31 * *', tz: 'Asia/Kathmandu', more: [] },
+  {
+    name: 'until',
+    when: '*/20 * * * *',
+    tz: 'America/New_York',
+    more: ['--until', '2028-03-25T12:34:00Z'],
+  },
   { name: 'leap', when: '0 0 29 2 *', tz: 'UTC', more: ['--missed', 'all'] },
 ]
 

@@ -1,7 +1,8 @@
 /** The fate of slots: which run, which are skipped or missed, and why. The calendar is hourly, in UTC. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { Cron } from 'croner'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { clock } from '../../src/clock.js'
 import { configure } from '../../src/operations/configure.js'
 import { decide } from '../../src/operations/decide.js'
@@ -370,4 +371,66 @@ test('a command whose turn lasts longer than the time between two slots ends', a
   await deliver(contextAt(store).ctx, { all: true, agentIds: [] }, () => undefined)
   expect(slotsIn(store, id).filter((slot) => slot.startsWith('ran')).length).toBeLessThan(4)
   expectEachSlotOnce()
+})
+
+describe('a slot whose jitter has not passed is recorded as skipped', () => {
+  const jitter = { jitter_ms: 50 * 60_000 }
+  const skipped = (why: string): string[] => [`skipped 10:00-10:00 1 ${why}`]
+
+  /** At 10:00:00, the jitter of every slot is still to pass. */
+  beforeEach(async () => {
+    await scheduled(store, id, jitter)
+    await tickAt(store, at('10:00'))
+    expect(slotsIn(store, id)).toEqual([])
+  })
+
+  test('when its schedule is removed', async () => {
+    await changeSchedule(contextAt(store).ctx, id, 'hourly', 'removed')
+    expect(slotsIn(store, id)).toEqual(skipped('removed'))
+    expectEachSlotOnce()
+  })
+
+  test('when its schedule is replaced', async () => {
+    await scheduled(store, id, { ...jitter, content: 'go on' })
+    expect(slotsIn(store, id)).toEqual(skipped('replaced'))
+    expect(openForRead(store, id)?.state.schedules?.[0]?.next_at).toBe(at('11:00'))
+    expectEachSlotOnce()
+  })
+
+  test('when its agent is terminated', async () => {
+    await terminate(contextAt(store).ctx, id, false, () => undefined)
+    expect(slotsIn(store, id)).toEqual(skipped('terminated'))
+    expectEachSlotOnce()
+  })
+
+  test('when its paused schedule is removed', async () => {
+    await changeSchedule(contextAt(store).ctx, id, 'hourly', 'paused')
+    setTime(at('11:00'))
+    await changeSchedule(contextAt(store).ctx, id, 'hourly', 'removed')
+    expect(slotsIn(store, id)).toEqual(['skipped 10:00-11:00 2 paused'])
+  })
+})
+
+test('a schedule that is replaced after the clock went back runs no slot again', async () => {
+  await scheduled(store, id)
+  await tickAt(store, at('10:00'))
+  await tickAt(store, at('11:00'))
+  setTime(at('09:40'))
+  await scheduled(store, id, { content: 'go on' })
+  await scheduled(store, id, { content: 'go further' })
+  for (const time of ['10:00', '11:00', '12:00']) await tickAt(store, at(time))
+  expect(slotsIn(store, id)).toEqual(['ran 10:00', 'ran 11:00', 'ran 12:00'])
+  expectEachSlotOnce()
+})
+
+test('the slots of many schedules that slept are counted once for a visit', async () => {
+  const year = '2027-11-20T09:40:00.000Z'
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'])
+    await scheduled(store, id, { name, when: '0 7 * * *', content: name })
+  const reads = vi.spyOn(Cron.prototype, 'nextRun')
+  onTestFinished(() => reads.mockRestore())
+  await tickAt(store, year)
+  expect(slotsIn(store, id).filter((slot) => slot.startsWith('ran'))).toHaveLength(8)
+  // Each of 8 schedules has 365 slots. A count for each turn would be 8 times as many.
+  expect(reads.mock.calls.length).toBeLessThan(8 * 365 * 2)
 })

@@ -96,16 +96,27 @@ test('a range of slots is counted as slot by slot, also across changes of the cl
   const days = ['* * *', '1 * *', '* * MON', '31 * *', 'L * *', '*/2 * *']
   for (let round = 0; round < 60; round++) {
     const calendar = `${random.pick(minutes)} ${random.pick(hours)} ${random.pick(days)}`
-    const schedule = { calendar, time_zone: random.pick(zones), until: null }
+    const zone = random.pick(zones)
     const begin = Date.UTC(2026, 0, 1) + random.below(365) * DAY_MS + random.below(DAY_MS)
-    const first = slotAfter(schedule, iso(begin)) as string
+    const first = slotAfter({ calendar, time_zone: zone, until: null }, iso(begin)) as string
     const to = iso(Date.parse(first) + random.below(12 * DAY_MS))
+    const until = random.chance(0.5) ? iso(Date.parse(first) + random.below(12 * DAY_MS)) : null
+    const schedule = { calendar, time_zone: zone, until }
     let [count, last, next] = [1, first, slotAfter(schedule, first)]
     while (next !== null && next <= to) [count, last, next] = [count + 1, next, slotAfter(schedule, next)]
     expect({ schedule, first, to, ...slotsUntil(schedule, first, to) }).toEqual({
       ...{ schedule, first, to, last, count, next },
     })
   }
+})
+
+test('the last day of until is counted only up to it', () => {
+  const schedule = { calendar: '* * * * *', time_zone: 'UTC', until: '2026-12-02T12:00:00.000Z' }
+  expect(slotsUntil(schedule, '2026-11-29T04:05:00.000Z', '2026-12-06T04:00:00.000Z')).toEqual({
+    count: 4796,
+    last: '2026-12-02T12:00:00.000Z',
+    next: null,
+  })
 })
 
 test('a day with a change of the clock is counted by its own slots', () => {

@@ -12,6 +12,7 @@ import { visit } from '../../dispatch/visit.js'
 import { SessionStateError, SubstratError, shellWord } from '../../errors.js'
 import { CHANNEL } from '../../format.js'
 import { limits } from '../../limits.js'
+import { isAhead } from '../../schedule/calendar.js'
 import { nowIso } from '../../schedule/due.js'
 import { parseWhen, parseZone, type When } from '../../schedule/when.js'
 import type { ChangedSchedule } from '../../schema/output-schedule.js'
@@ -40,9 +41,9 @@ export async function addSchedule(
   return visit(ctx, agentId, { waitMs: ctx.bounds.waitMs, continuesTurn: false }, async (session) => {
     const { state } = session
     refuseClosed(state)
-    const read = readNew(state, wanted)
-    const same = (state.schedules ?? []).find((each) => isSame(session, each, wanted, read))
     const before = (state.schedules ?? []).find(({ name }) => name === wanted.name)
+    const read = readNew(state, wanted, before)
+    const same = (state.schedules ?? []).find((each) => isSame(session, each, wanted, read))
     if (same === undefined) {
       if (before === undefined) refuseMore(state)
       beginTicks(ctx.store)
@@ -57,7 +58,19 @@ export async function addSchedule(
   })
 }
 
-function readNew(state: State, { when, content, name, zone, until, jitter_ms }: NewSchedule): When {
+/** After a clock that was ahead, the slots up to the next one of the replaced schedule are accounted for. */
+function firstTime(before: Schedule | undefined): string {
+  const now = nowIso()
+  const next_at = before?.next_at ?? null
+  if (before === undefined || next_at === null || !isAhead(before, now)) return now
+  return new Date(Date.parse(next_at) - 1).toISOString()
+}
+
+function readNew(
+  state: State,
+  { when, content, name, zone, until, jitter_ms }: NewSchedule,
+  before: Schedule | undefined,
+): When {
   const word = wordOf(state)
   const message = content.length <= 80 && !content.includes('\n') ? shellWord(content) : "'…'"
   const flags = [
@@ -74,7 +87,7 @@ function readNew(state: State, { when, content, name, zone, until, jitter_ms }: 
     zone,
     (other) => `substrat schedule add ${word} ${shellWord(when)} ${message} --tz ${other}`,
   )
-  const read = parseWhen(when, { zone: known, from: nowIso(), until, line })
+  const read = parseWhen(when, { zone: known, from: firstTime(before), until, line })
   if (jitter_ms >= read.everyMs)
     throw new SubstratError(
       'USAGE',

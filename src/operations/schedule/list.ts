@@ -3,7 +3,7 @@ import { withUtcTimes } from '../../clock.js'
 import { missingLog } from '../../dispatch/read-state.js'
 import { listedSchedule, scheduleNamed } from '../../dispatch/schedule-view.js'
 import { SET_TIMER, tickerTrouble } from '../../dispatch/ticker.js'
-import { slotAfter } from '../../schedule/calendar.js'
+import { isAhead, slotAfter } from '../../schedule/calendar.js'
 import { nowIso } from '../../schedule/due.js'
 import type { OneSchedule, SchedulesView } from '../../schema/output-schedule.js'
 import { peekState } from '../../session/peek-state.js'
@@ -42,6 +42,5 @@ function oneSchedule(store: Store, state: State, word: string): OneSchedule {
   const upcoming: string[] = []
   for (let at = next_at; at !== null && upcoming.length < UPCOMING_SLOTS; at = slotAfter(schedule, at))
     upcoming.push(at)
-  const byCalendar = slotAfter(schedule, nowIso())
-  return { ...listed, upcoming, is_ahead: next_at !== null && byCalendar !== null && next_at > byCalendar }
+  return { ...listed, upcoming, is_ahead: next_at !== null && isAhead(schedule, nowIso()) }
 }
