@@ -70,7 +70,7 @@ const DECIDED: Record<Decision, string> = {
 
 const CANCELLED: Partial<Record<SessionRecord<'run.cancelled'>['reason'], string>> = {
   cancelled: 'was cancelled',
-  superseded: 'was replaced by another message',
+  superseded: 'got another message',
   terminated: 'was terminated',
 }
 

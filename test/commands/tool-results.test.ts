@@ -109,7 +109,7 @@ describe.concurrent('await_external', () => {
     }
     const refused = await house.run(decides(token, '--result', 'other'))
     expect(refused.stderr).toMatch(
-      /already used for a different result \(see its status: substrat show a\)\n$/,
+      /already used for a different result, by you at \S+ \S+ \(see its status: substrat show a\)\n$/,
     )
     expect(house.log(id)).toBe(log)
   })

@@ -46,6 +46,7 @@ describe.concurrent('a server that runs', () => {
     })
     expect((await served.call('showToken')).data).toEqual({
       name: 'operator',
+      id: expect.stringMatching(/^[0-9a-f]{16}$/),
       may: 'all',
       created_at: null,
       read_only: false,
