@@ -1,5 +1,6 @@
 /** Slots of schedules. A due slot is delivered as mail to its own agent, like a reminder. */
 import { isSlotDueHere, nowIso } from '../schedule/due.js'
+import { missedRecords } from '../schedule/missed.js'
 import { missedText, planSlots, type SlotPlan, type SlotRecord } from '../schedule/plan.js'
 import { deriveId } from '../session/ids.js'
 import type { NewRecord } from '../session/records.js'
@@ -15,22 +16,27 @@ export function nextDueSlot(session: Session): Delivery | undefined {
     const { schedule_id, name } = schedule
     // The id is derived from the slot, so no crash and no second process can deliver it twice.
     const message_id = deriveId(schedule_id, slot)
-    const named = missed === undefined ? undefined : isMadeUp ? { ...missed, message_id } : missed
+    const records = missed === undefined ? [] : missedRecords(schedule, session.state, missed)
+    const named = isMadeUp ? records.map((record) => ({ ...record, message_id })) : records
     const text = session.text(schedule.content)
     const content = isMadeUp && missed !== undefined ? `${text}\n\n${missedText(schedule, missed)}` : text
     const fired = { kind: 'schedule.fired' as const, schedule_id, name, message_id, due_at: slot, next_at }
-    const slots = [...(named ? [named] : []), fired]
+    const slots = [...named, fired]
     return slotMail(session, schedule, { message_id, content, at: slot, slots })
   }
   return undefined
 }
 
-/** Records the due slots that get no turn: those that came too late for `missed: skip`. */
+/** Records the due slots that get no turn: those that came too late for `missed: skip`, or that a gate prevented. */
 export function recordMissedSlots(session: Session): void {
   if (session.state.schedules === undefined) return
-  const missed: NewRecord[] = []
-  for (const { plan } of duePlans(session)) if (plan.missed !== undefined) missed.push(plan.missed)
-  session.append(missed)
+  // Slots after those of a record may have another cause.
+  for (;;) {
+    const records: NewRecord[] = []
+    for (const { plan } of duePlans(session)) records.push(...plan.records)
+    if (records.length === 0) return
+    session.append(records)
+  }
 }
 
 function* duePlans({ state }: Session): Generator<{ schedule: Schedule; plan: SlotPlan }> {

@@ -17,6 +17,8 @@ export interface Slots {
   next: string | null
 }
 
+export type Range = Slots & { first: string }
+
 const DAY_MS = 24 * 3600 * 1000
 
 /** Throws if the expression or the zone cannot be read. */

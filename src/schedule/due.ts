@@ -1,16 +1,7 @@
 /** Which slots are due. Without croner, because lists ask it of many agents. */
 import { clock } from '../clock.js'
+import { dueTime } from '../session/due-time.js'
 import type { Schedule, State } from '../session/state.js'
-import { sha256Hex } from '../start/hash.js'
-
-type Timed = Pick<Schedule, 'schedule_id' | 'jitter_ms'>
-
-/** The slot with its jitter, which follows from the slot: each process computes the same. */
-export function dueTime({ schedule_id, jitter_ms }: Timed, slot: string): string {
-  if (jitter_ms === 0) return slot
-  const random = Number.parseInt(sha256Hex(`${schedule_id} ${slot}`).slice(0, 12), 16) / 2 ** 48
-  return new Date(Date.parse(slot) + Math.floor(random * jitter_ms)).toISOString()
-}
 
 /** When the next slot is due. Null if there is none, or the schedule is paused. */
 export function nextDueTime(schedule: Schedule): string | null {

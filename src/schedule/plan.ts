@@ -4,10 +4,11 @@
  */
 import { readableTime } from '../clock.js'
 import { limits } from '../limits.js'
+import { dueTime } from '../session/due-time.js'
 import type { NewRecord } from '../session/records.js'
 import type { Schedule, State } from '../session/state.js'
-import { type Slots, slotAfter, slotsUntil } from './calendar.js'
-import { dueTime } from './due.js'
+import { type Range, type Slots, slotAfter, slotsUntil } from './calendar.js'
+import { missedRecords, skippedRecord } from './missed.js'
 
 /** The records of a slot, for the batch that begins its turn. */
 export type SlotRecord =
@@ -20,35 +21,42 @@ interface SlotTurn {
   slot: string
   next_at: string | null
   /** The slots before it that this turn stands for. */
-  missed: NewRecord<'schedule.missed'> | undefined
+  missed: Range | undefined
   /** Whether the message names them. */
   isMadeUp: boolean
 }
 
 export interface SlotPlan {
   turn: SlotTurn | undefined
-  /** Without a turn: the record that the caller appends by itself. */
-  missed: NewRecord<'schedule.missed'> | undefined
+  /** Without a turn: the records that the caller appends by themselves. */
+  records: NewRecord<'schedule.missed' | 'schedule.skipped'>[]
 }
 
 /** Call it for a schedule with a due slot. */
 export function planSlots(schedule: Schedule, state: State, now: string): SlotPlan {
-  const due = dueSlotsOf(schedule, now)
-  if (due === undefined) return { turn: undefined, missed: undefined }
+  const { prevented } = schedule
+  const due = dueSlotsOf(schedule, earlierOf(now, prevented?.from))
+  if (prevented !== undefined && due === undefined) {
+    const during = dueSlotsOf(schedule, earlierOf(now, prevented.to))
+    const records = during === undefined ? [] : [skippedRecord(schedule, prevented.why, during)]
+    return { turn: undefined, records }
+  }
+  if (due === undefined) return { turn: undefined, records: [] }
   const { first, last, count, next } = due
   const { missed: policy } = schedule
   if (policy === 'all' && count <= limits.slotsMadeUpMax) {
     const next_at = count === 1 ? next : slotAfter(schedule, first)
-    return { turn: { slot: first, next_at, missed: undefined, isMadeUp: false }, missed: undefined }
+    return { turn: { slot: first, next_at, missed: undefined, isMadeUp: false }, records: [] }
   }
   const isLate = policy === 'skip' && isTooLate(schedule, state, last, now)
-  if (isLate) return { turn: undefined, missed: missedRecord(schedule, state, due) }
-  const earlier = count === 1 ? undefined : slotsBefore(schedule, due)
-  const missed = earlier && missedRecord(schedule, state, earlier)
-  return { turn: { slot: last, next_at: next, missed, isMadeUp: policy !== 'skip' }, missed: undefined }
+  if (isLate) return { turn: undefined, records: missedRecords(schedule, state, due) }
+  const missed = count === 1 ? undefined : slotsBefore(schedule, due)
+  return { turn: { slot: last, next_at: next, missed, isMadeUp: policy !== 'skip' }, records: [] }
 }
 
-export type Range = Slots & { first: string }
+function earlierOf(now: string, time: string | null | undefined): string {
+  return time == null || now < time ? now : time
+}
 
 /** Every slot that is due. Undefined if none is. */
 export function dueSlotsOf(schedule: Schedule, now: string): Range | undefined {
@@ -96,24 +104,6 @@ function slotsBefore(schedule: Schedule, range: Range): Range {
   return shorter
 }
 
-function missedRecord(schedule: Schedule, state: State, range: Range): NewRecord<'schedule.missed'> {
-  const { first: from, last: to, count, next: next_at } = range
-  const { schedule_id, name } = schedule
-  const why = causeOf(schedule, state, from)
-  return { kind: 'schedule.missed', schedule_id, name, why, from, to, count, next_at }
-}
-
-function causeOf(
-  { run_id, busy_since }: Schedule,
-  { run, refused = [] }: State,
-  from: string,
-): NewRecord<'schedule.missed'>['why'] {
-  // The process of the run may have died, and a later one have continued it.
-  const began = run !== null && run.run_id === run_id ? (busy_since ?? run.started_at) : run?.started_at
-  if (began !== undefined && began <= from && (run?.ended_at ?? from) >= from) return 'busy'
-  return refused.some(({ past }) => past !== true) ? 'refused' : 'late'
-}
-
 /** A turn that delayed the slot does not make it late. */
 function isTooLate(schedule: Schedule, { run }: State, slot: string, now: string): boolean {
   const due = dueTime(schedule, slot)
@@ -122,7 +112,7 @@ function isTooLate(schedule: Schedule, { run }: State, slot: string, now: string
 }
 
 /** The sentence of the message about the slots that it stands for. */
-export function missedText(schedule: Schedule, { from, to, count }: NewRecord<'schedule.missed'>): string {
+export function missedText(schedule: Schedule, { first: from, last: to, count }: Range): string {
   const many = count > limits.slotsNamedMax
   const times = many
     ? `from ${readableTime(from)} to ${readableTime(to)}`

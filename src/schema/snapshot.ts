@@ -173,6 +173,12 @@ const schedule = z
     fired_at: time.nullable().describe('When the latest slot had its turn.'),
     busy_since: time.nullable().describe('When a process began or continued that run.'),
     recent: z.array(slotOutcome).describe('The latest 10, oldest first.'),
+    prevented: z
+      .object({ why: z.enum(['paused', 'gated', 'hold']), from: time, to: time.nullable() })
+      .optional()
+      .describe(
+        'Slots that something prevented while older ones were due. Absent if these are accounted for.',
+      ),
   })
   .meta({ id: 'schedule_state', description: 'A schedule.' })
 

@@ -434,3 +434,75 @@ test('the slots of many schedules that slept are counted once for a visit', asyn
   // Each of 8 schedules has 365 slots. A count for each turn would be 8 times as many.
   expect(reads.mock.calls.length).toBeLessThan(8 * 365 * 2)
 })
+
+describe('slots that were missed before something prevented later ones keep their turn', () => {
+  const ends: Record<string, { why: string; begin(): Promise<unknown>; end(): Promise<unknown> }> = {
+    gate: {
+      why: 'gated',
+      begin: () => setGate(contextAt(store).ctx, id, 'gate'),
+      end: () => setGate(contextAt(store).ctx, id, 'ungate'),
+    },
+    hold: {
+      why: 'hold',
+      begin: () => suspend(contextAt(store).ctx, id, true),
+      end: () => resume(contextAt(store).ctx, id, { reseed: false }, () => undefined),
+    },
+    pause: {
+      why: 'paused',
+      begin: () => changeSchedule(contextAt(store).ctx, id, 'hourly', 'paused'),
+      end: () => changeSchedule(contextAt(store).ctx, id, 'hourly', 'resumed'),
+    },
+  }
+
+  test.each(Object.keys(ends))('a %s', async (name) => {
+    const { why, begin, end } = ends[name] as (typeof ends)[string]
+    await scheduled(store, id)
+    setTime(at('12:30'))
+    await begin()
+    await tickAt(store, at('13:10'))
+    setTime(at('14:10'))
+    await end()
+    await tickAt(store, at('15:00'))
+    const accounted = ['missed 10:00-11:00 2 late', 'ran 12:00', `skipped 13:00-14:00 2 ${why}`]
+    expect(slotsIn(store, id)).toEqual([...accounted, 'ran 15:00'])
+    expectEachSlotOnce()
+  })
+
+  test('a schedule that ends meanwhile has each slot with its cause', async () => {
+    await scheduled(store, id)
+    setTime(at('12:30'))
+    await setGate(contextAt(store).ctx, id, 'gate')
+    setTime(at('14:10'))
+    await terminate(contextAt(store).ctx, id, false, () => undefined)
+    expect(slotsIn(store, id)).toEqual(['missed 10:00-12:00 3 late', 'skipped 13:00-14:00 2 gated'])
+    expectEachSlotOnce()
+  })
+})
+
+test('the end of an agent skips only the slot that would have a turn, and the earlier ones were missed', async () => {
+  await scheduled(store, id)
+  setTime(at('12:30'))
+  await terminate(contextAt(store).ctx, id, false, () => undefined)
+  expect(slotsIn(store, id)).toEqual(['missed 10:00-11:00 2 late', 'skipped 12:00-12:00 1 terminated'])
+  expectEachSlotOnce()
+})
+
+test('missed slots have a record for each cause', async () => {
+  await scheduled(store, id, { overlap: 'queue' })
+  const run_id = deriveId(id, 'other')
+  setTime(at('11:30'))
+  const session = await reopen(store, id)
+  session.append([{ kind: 'session.activated', boot_id: 'b' }, startedRun(run_id)])
+  setTime(at('13:30'))
+  session.append([{ kind: 'run.cancelled', run_id, reason: 'cancelled' }])
+  await session.abandon()
+  await tickAt(store, at('15:30'))
+  expect(slotsIn(store, id)).toEqual([
+    'missed 10:00-11:00 2 late',
+    'missed 12:00-13:00 2 busy',
+    'missed 14:00-14:00 1 late',
+    'ran 15:00',
+  ])
+  expect(messagesIn(store, id)[0]?.content).toContain('5 times of this schedule were missed')
+  expectEachSlotOnce()
+})

@@ -35,7 +35,7 @@ import {
   runStarted,
   withUsage,
 } from './run.js'
-import { foldSchedule, withScheduledRun } from './schedule.js'
+import { foldSchedule, withPreventedSlots, withScheduledRun } from './schedule.js'
 import { foldConfigured, foldCreated, foldImported, foldRebuilt, foldUpgraded, moveTo } from './session.js'
 import { withToken } from './tokens.js'
 import {
@@ -66,7 +66,8 @@ export function fold(state: State | undefined, record: SessionRecord, at: Locati
     throw new SessionStateError(`the session is terminated: no ${record.kind} after that`)
   }
   const next = apply({ ...state }, record, at)
-  if (next.schedules !== undefined) next.schedules = withScheduledRun(next.schedules, record, state)
+  if (next.schedules !== undefined)
+    next.schedules = withPreventedSlots(withScheduledRun(next.schedules, record, state), record, state)
   if (
     next.budget !== undefined ||
     record.kind.startsWith('budget.') ||

@@ -5,6 +5,7 @@
  * exactly once, as fired, skipped or missed, also after jumps of the clock and beside other processes.
  */
 import { SessionStateError } from '../../errors.js'
+import { dueTime } from '../due-time.js'
 import type { NewRecord, Place, SessionRecord } from '../records.js'
 import type { Run, Schedule, SlotOutcome, State } from '../state.js'
 
@@ -49,9 +50,9 @@ function changed(
   const { ts } = record
   switch (record.kind) {
     case 'schedule.paused':
-      return { ...schedule, paused_at: schedule.paused_at ?? ts }
+      return { ...withPrevented(schedule, 'paused', ts), paused_at: schedule.paused_at ?? ts }
     case 'schedule.resumed':
-      return { ...schedule, paused_at: null }
+      return { ...untilNow(schedule, ts), paused_at: null }
     case 'schedule.ran_now':
       return { ...schedule, run_id: record.run_id, busy_since: ts }
     case 'schedule.fired': {
@@ -84,7 +85,48 @@ function accounted(
     )
   if (to < from || (next_at !== null && next_at <= to))
     throw new SessionStateError(`the slots of schedule ${schedule.name} do not rise`)
-  return { ...schedule, next_at, recent: [...schedule.recent, slots].slice(-RECENT_MAX) }
+  const { prevented, ...others } = schedule
+  const isPast =
+    prevented === undefined || next_at === null || (prevented.to !== null && next_at > prevented.to)
+  const kept = isPast ? others : schedule
+  return { ...kept, next_at, recent: [...schedule.recent, slots].slice(-RECENT_MAX) }
+}
+
+/**
+ * A gate or a hold begins or ends. It does not prevent the slots that were due before it: they are missed, and their turn follows when
+ * it ends. So a schedule with such slots remembers from when to when its later ones were prevented.
+ */
+export function withPreventedSlots(schedules: Schedule[], record: SessionRecord, before: State): Schedule[] {
+  const { ts } = record
+  const { gate, hold } = before
+  const begin = (why: 'gated' | 'hold') => schedules.map((each) => withPrevented(each, why, ts))
+  const end = () => schedules.map((each) => untilNow(each, ts))
+  switch (record.kind) {
+    case 'agent.gated':
+      return gate.isGated ? schedules : begin('gated')
+    case 'agent.ungated':
+      return gate.isGated ? end() : schedules
+    case 'agent.permitted':
+      return gate.isGated && gate.permits === 0 ? end() : schedules
+    case 'session.configured':
+      if (record.hold === true && !hold) return begin('hold')
+      return record.hold === false && hold ? end() : schedules
+    default:
+      return schedules
+  }
+}
+
+function withPrevented(schedule: Schedule, why: 'paused' | 'gated' | 'hold', from: string): Schedule {
+  const { next_at, paused_at, prevented } = schedule
+  const isOlder = next_at !== null && dueTime(schedule, next_at) <= from
+  return isOlder && paused_at === null && prevented === undefined
+    ? { ...schedule, prevented: { why, from, to: null } }
+    : schedule
+}
+
+function untilNow(schedule: Schedule, to: string): Schedule {
+  const { prevented } = schedule
+  return prevented === undefined ? schedule : { ...schedule, prevented: { ...prevented, to } }
 }
 
 /** Applies a record of a run to the schedule of that run. `before`: the state before the record. */
