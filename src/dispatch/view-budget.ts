@@ -6,7 +6,7 @@ import { isZone, machineZone } from '../session/budget/calendar.js'
 import { parseCaps } from '../session/budget/caps.js'
 import type { State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
-import { type BudgetRules, type Scope, scopesOver } from '../turn/budget/scopes.js'
+import { type BudgetRules, mayHaveCaps, type Scope, scopesOver } from '../turn/budget/scopes.js'
 import { useOf } from '../turn/budget/use.js'
 
 type Capped = Pick<State, 'id' | 'path' | 'budget'>
@@ -16,9 +16,9 @@ export function ownBudget(store: Store, { id, path, budget }: Capped): BudgetUse
   return budget?.caps === undefined ? [] : usesOf(store, { id, path, caps: budget.caps })
 }
 
-/** All caps over the agent: the home's, those of the agents above it, and its own. Before the first use of a budget this reads nothing. */
+/** All caps over the agent: the home's, those of the agents above it, and its own. */
 export function budgetsOver(store: Store, state: State): BudgetUse[] {
-  if (store.accounts?.isUsed !== true) return []
+  if (!mayHaveCaps(store)) return []
   return scopesOver(store, state, rulesOf(store)).flatMap((scope) => usesOf(store, scope))
 }
 

@@ -170,7 +170,11 @@ export class Settings {
     const { value } = this.get('budget')
     return {
       caps: value === null ? [] : (parseCaps(value) as Cap[]),
-      turn: parseAmounts(this.get('budget_turn').value as string) as Amounts,
+      // A unit that the setting does not name has its default: a hold of nothing would pass every cap.
+      turn: {
+        ...(parseAmounts(SETTINGS.budget_turn.default) as Amounts),
+        ...(parseAmounts(this.get('budget_turn').value as string) as Amounts),
+      },
       cachedWeight: Number(this.get('budget_cached').value),
       zone: () => this.get('timezone').value ?? machineZone(),
     }

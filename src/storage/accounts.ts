@@ -2,13 +2,13 @@
  * The accounts of budgets: `budgets/<uuid>` of a capped agent, and `budgets/home`.
  *
  * Invariants:
- * - An account is a cache of the logs, so nothing in it is synced. Its first cell names the boot that wrote it, and in another boot it is not
- *   trusted. A cell with a wrong checksum makes the whole account untrusted.
+ * - An account is a cache of the logs, so nothing in it is synced. Its first cell names the boot that wrote it, its inode and its number of
+ *   cells. In another boot, as a copy, or with a cell missing, it is not trusted. A cell with a wrong checksum makes the whole account untrusted.
  * - A cell lies within one page, and is written by one write, so a kill leaves the old one or the new one.
  * - The locks are taken in the order of the caller, from the home down to the agent, so no two processes wait for each other.
  */
 import { SubstratError } from '../errors.js'
-import { HOME_ACCOUNT, type JsonObject } from '../format.js'
+import type { JsonObject } from '../format.js'
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { ownIdentity } from '../host/identity.js'
@@ -37,9 +37,17 @@ export class AccountFiles implements Accounts {
     return statIfThere('account.stat', this.paths.budgets) !== undefined
   }
 
+  readonly isDeletable = true
+
   open(scope: string): void {
     this.makeDirectory()
-    io.close(io.open('account.create', this.paths.account(scope), 'create'))
+    const file = io.open('account.create', this.paths.account(scope), 'create')
+    try {
+      // Without the first cell. A process that writes an entry at this moment leaves a cell that is missing.
+      io.truncate('account.write', file, 0)
+    } finally {
+      io.close(file)
+    }
     io.syncDirectory('account.sync', this.paths.budgets)
   }
 
@@ -65,7 +73,7 @@ export class AccountFiles implements Accounts {
     const rights: KernelLease[] = []
     const files: io.OpenFile[] = []
     try {
-      if (scopes.includes(HOME_ACCOUNT)) this.makeDirectory()
+      this.makeDirectory()
       for (const scope of scopes) rights.push(await this.lock(scope, command))
       for (const scope of scopes) files.push(io.open('account.open', this.paths.account(scope), 'create'))
       const accounts = files.map(cellsOf)
@@ -101,7 +109,8 @@ function cellsOf(file: io.OpenFile): Read {
   )
   const entries = objects.map((object) => (object === undefined ? undefined : entryIn(object)))
   const at = new Map(entries.map((entry, index) => [entry?.agentId ?? '', index + 1]))
-  const isTrusted = head?.boot === ownIdentity().kernel_boot_id && !entries.includes(undefined)
+  const isOurs = Object.entries(headOf(file, cells)).every(([name, value]) => head?.[name] === value)
+  const isTrusted = isOurs && !entries.includes(undefined)
   return { isTrusted, entries: entries.filter((entry) => entry !== undefined), cells, at }
 }
 
@@ -147,17 +156,23 @@ function cellOfEntry({ agentId, windows, hold }: AccountEntry): Buffer {
   })
 }
 
-/** The boot comes last: a kill before that leaves an account that is not trusted. */
+function headOf(file: io.OpenFile, cells: number): JsonObject {
+  return { boot: ownIdentity().kernel_boot_id, inode: io.inodeOf(file), cells }
+}
+
+/** A new account gets its first cell last, and a longer one first: a kill in between leaves an account that is not trusted. */
 function store(file: io.OpenFile, { isTrusted, cells, at }: Read, entries: AccountEntry[]): void {
   if (!isTrusted) {
     io.truncate('account.write', file, 0)
     entries.forEach((entry, index) => {
       io.writeAll('account.write', file, cellOfEntry(entry), (index + 1) * CELL_BYTES)
     })
-    io.writeAll('account.write', file, cellOf({ boot: ownIdentity().kernel_boot_id }), 0)
+    io.writeAll('account.write', file, cellOf(headOf(file, entries.length + 1)), 0)
     return
   }
-  let next = Math.max(1, cells)
+  const added = entries.filter(({ agentId }) => !at.has(agentId)).length
+  if (added > 0) io.writeAll('account.write', file, cellOf(headOf(file, cells + added)), 0)
+  let next = cells
   for (const entry of entries) {
     const cell = at.get(entry.agentId) ?? next++
     io.writeAll('account.write', file, cellOfEntry(entry), cell * CELL_BYTES)

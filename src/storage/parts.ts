@@ -210,7 +210,12 @@ export interface Account {
 export interface Accounts {
   /** Whether any cap was set in this home. */
   readonly isUsed: boolean
-  /** Durable. Call it before a cap of that agent is recorded. */
+  /** A user can delete the accounts. Then `isUsed` is false although there are caps. */
+  readonly isDeletable?: boolean
+  /**
+   * Durable. Call it before a cap of that agent is recorded. The account is not trusted after that: while no cap was there, requests
+   * left no entry.
+   */
   open(scope: string): void
   /** The account as it is now, without its right. */
   read(scope: string): Account

@@ -85,6 +85,11 @@ export function sizeOf(file: OpenFile): number {
   return step({ point: 'file.stat', name: 'read', path: file.path }, () => fs.fstatSync(file.fd).size)
 }
 
+/** It differs for a copy of the file. */
+export function inodeOf(file: OpenFile): number {
+  return step({ point: 'file.stat', name: 'read', path: file.path }, () => fs.fstatSync(file.fd).ino)
+}
+
 /** The bytes `[from, to)`, fewer if the file ends before `to`. */
 export function readRange(point: string, file: OpenFile, from: number, to: number): Buffer {
   return step({ point, name: 'read', path: file.path }, () => {

@@ -29,6 +29,8 @@ export function accountCases(newHome: NewHome): StoreCase[] {
       const found = entries.find(({ agentId }) => agentId === a.agentId)
       demand(found?.hold?.tokens === 7 && found.hold.usd === 0.25, 'the latest entry counts')
       demand(isEqual(found?.windows.day?.id, '2026-11-29'), 'with its windows')
+      accounts.open(scope)
+      demand(!accounts.read(scope).isTrusted, 'with a new cap, the logs are read again')
     }),
     storeCase(
       newHome,

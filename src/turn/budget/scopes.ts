@@ -25,14 +25,17 @@ export interface Scope {
   caps: Cap[]
 }
 
-/** None for nearly every agent, and then this reads nothing: a home in which no cap was ever set has no accounts. */
+/** Whether an agent may have a cap over it. A home in which no cap was ever set has no accounts. */
+export function mayHaveCaps({ accounts }: Pick<Store, 'accounts'>): boolean {
+  return accounts?.isUsed === true || accounts?.isDeletable === true
+}
+
+/** None for nearly every agent, and then this reads at most the agents above it. */
 export function scopesOver(store: Store, state: State, rules: Pick<BudgetRules, 'caps'>): Scope[] {
   const { id, path, parent, budget } = state
   const home = rules.caps.length === 0 ? [] : [{ id: HOME_ACCOUNT, path: null, caps: rules.caps }]
   const above =
-    parent === null || (budget === undefined && store.accounts?.isUsed !== true)
-      ? []
-      : capsAbove(store, parent)
+    parent === null || (budget === undefined && !mayHaveCaps(store)) ? [] : capsAbove(store, parent)
   const own = budget?.caps === undefined ? [] : [{ id, path, caps: budget.caps }]
   return [...home, ...above, ...own]
 }

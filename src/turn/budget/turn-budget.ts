@@ -14,16 +14,8 @@ import { held, unanswered } from '../../session/fold/budget.js'
 import type { NewRecord } from '../../session/records.js'
 import type { Session } from '../../session/session.js'
 import type { AccountEntry } from '../../storage/store.js'
-import {
-  completeEntries,
-  type Excess,
-  entryOf,
-  judge,
-  type Known,
-  latestWindows,
-  refreshed,
-  type Verdict,
-} from './account.js'
+import { type Excess, entryOf, judge, latestWindows, type Verdict } from './account.js'
+import { completeEntries, type Known, refreshed } from './rebuild.js'
 import { type BudgetRules, hasUnit, periodsOf, type Scope, scopesOver } from './scopes.js'
 
 /** The most that the next request may use. `tokensMin`: less would be of no use to it. */
@@ -113,6 +105,8 @@ export class TurnBudget {
       this.command,
       (found) => {
         let known = found.map((account, index) => completeEntries(store, scopes[index] as Scope, account))
+        for (const [index, { unknown }] of known.entries())
+          if (unknown.length > 0) throw unknownUseError(scopes[index] as Scope, unknown)
         const seen = [entryOf(id, own), ...known.flatMap(({ entries }) => entries)]
         const windows = windowsNow(periodsOf(scopes), clock.now(), this.zone, latestWindows(seen))
         const weight = rules.cachedWeight === 1 ? {} : { cached_weight: rules.cachedWeight }
@@ -148,9 +142,12 @@ export class TurnBudget {
 
   /** After the end of a request, so that others can use what it has not used. */
   async publish(): Promise<void> {
-    const { scopes, session } = this
+    const { session } = this
     const { budget } = session.state
-    if (scopes.length === 0 || budget === undefined) return
+    if (budget === undefined) return
+    // A cap that was set meanwhile counts this request too.
+    const scopes = this.lookUp()
+    if (scopes.length === 0) return
     const entry = entryOf(session.id, budget)
     await this.accounts.exchange(
       scopes.map(({ id }) => id),
@@ -202,6 +199,19 @@ export function noAccountsError({ address }: Pick<Session['store'], 'address'>):
     `the home ${address} cannot have a budget: its store keeps no accounts`,
     {
       hint: 'remove the setting: substrat config unset budget',
+    },
+  )
+}
+
+/** No account is written, so the next request looks again. */
+function unknownUseError({ path }: Scope, [agentId = '']: string[]): SubstratError {
+  const whose = path === null ? 'the home' : path
+  return new SubstratError(
+    'CORRUPT',
+    `the use under the budget of ${whose} is unknown: the log of agent ${agentId} is damaged, and its snapshot is gone`,
+    {
+      hint: `see the damage: substrat doctor ${agentId}; restore the log from a backup, then run the command again`,
+      facts: { agent_id: agentId },
     },
   )
 }

@@ -3,7 +3,8 @@ import { HOME_ACCOUNT } from '../../format.js'
 import type { Cap } from '../../schema/budget.js'
 import { endOfWindow, windowsNow } from '../../session/budget/calendar.js'
 import type { Store } from '../../storage/store.js'
-import { completeEntries, latestWindows, refreshed, usedOf, windowOf } from './account.js'
+import { latestWindows, usedOf, windowOf } from './account.js'
+import { completeEntries, refreshed } from './rebuild.js'
 import type { BudgetRules } from './scopes.js'
 
 export interface CapUse {

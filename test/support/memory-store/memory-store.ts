@@ -288,7 +288,9 @@ export class MemoryStore implements Store {
 
   readonly accounts: Accounts = {
     isUsed: true,
-    open: (scope) => void this.home.account(scope),
+    open: (scope) => {
+      this.home.account(scope).isTrusted = false
+    },
     read: (scope) => structuredClone(this.home.account(scope)),
     exchange: async (scopes, _command, decide) => {
       const known = scopes.map((scope) => this.home.account(scope))

@@ -2,78 +2,13 @@
 import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { clock } from '../../../src/clock.js'
+import { describe, expect, test } from 'vitest'
 import { HOME_ACCOUNT } from '../../../src/format.js'
-import { bootId } from '../../../src/host/identity.js'
-import type { Cap } from '../../../src/schema/budget.js'
-import { openForAppend, type Session } from '../../../src/session/session.js'
+import { openForAppend } from '../../../src/session/session.js'
 import { removedAgentOf } from '../../../src/session/usage-sums.js'
-import type { Store } from '../../../src/storage/store.js'
-import type { BudgetRules } from '../../../src/turn/budget/scopes.js'
-import { type Reserved, TurnBudget } from '../../../src/turn/budget/turn-budget.js'
-import { useOf } from '../../../src/turn/budget/use.js'
-import { newSession } from '../../support/sessions.js'
+import { TurnBudget } from '../../../src/turn/budget/turn-budget.js'
 import { tempStore } from '../../support/temp.js'
-
-const tokens = (max: number, per?: Cap['per']): Cap[] => [{ unit: 'tokens', max, ...(per && { per }) }]
-
-function rules(caps: Cap[] = []): BudgetRules {
-  return { caps, turn: {}, cachedWeight: 1, zone: () => 'UTC' }
-}
-
-async function agent(store: Store, caps: Cap[] = [], parent: string | null = null): Promise<Session> {
-  const session = await newSession(store, { name: randomUUID().slice(0, 8), parent })
-  if (caps.length > 0) {
-    store.accounts?.open(session.id)
-    session.append([{ kind: 'session.configured', budget: caps }])
-  }
-  return session
-}
-
-/** Begins a turn, and a request that holds the tokens if the budgets allow it. */
-async function ask(session: Session, held: number, home: Cap[] = []): Promise<Reserved> {
-  const budget = TurnBudget.of(session, rules(home), 'test')
-  if (budget === undefined) return { type: 'none' }
-  const runId = randomUUID()
-  const reserved = await budget.reserve({ runId, isNewTurn: true, tokens: held })
-  if (reserved.type !== 'held') return reserved
-  const { provider_name: provider, model, options } = session.state
-  session.append([
-    { kind: 'session.activated', boot_id: bootId() },
-    { kind: 'run.started', run_id: runId, boot_id: bootId(), origin: 'operator', provider, model, options },
-    reserved.record,
-    { kind: 'model.requested', run_id: runId },
-  ])
-  return reserved
-}
-
-async function answer(session: Session, used: number, home: Cap[] = []): Promise<void> {
-  const run_id = session.state.run?.run_id as string
-  const usage = { input_tokens: used, output_tokens: 0 }
-  session.append([
-    { kind: 'message.agent', message_id: randomUUID(), run_id, content: 'done' },
-    { kind: 'model.responded', run_id, stop: 'end', usage },
-    { kind: 'run.completed', run_id, usage },
-    { kind: 'session.suspended', reason: 'idle' },
-  ])
-  const budget = TurnBudget.of(session, rules(home), 'test')
-  await budget?.publish()
-}
-
-function left(store: Store, scope: string, caps: Cap[]): number {
-  const [use] = useOf(store, scope, caps, rules(), clock.now())
-  return (use?.cap.max ?? 0) - (use?.spent ?? 0) - (use?.held ?? 0)
-}
-
-function setClock(iso: string): void {
-  clock.now = () => Date.parse(iso)
-}
-
-function restoreClock(): void {
-  const { now } = clock
-  onTestFinished(() => void Object.assign(clock, { now }))
-}
+import { agent, answer, ask, left, restoreClock, rules, setClock, tokens } from './support.js'
 
 describe('a request', () => {
   test('without a cap over its agent holds nothing and reads no account', async () => {

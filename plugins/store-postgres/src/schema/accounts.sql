@@ -5,7 +5,8 @@ create or replace function substrat.open_account(p_scope text) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform substrat.assert_open();
-  insert into substrat.account (scope) values (p_scope) on conflict do nothing;
+  insert into substrat.account (scope) values (p_scope)
+    on conflict (scope) do update set is_complete = false, version = substrat.account.version + 1;
 end $$;
 
 create or replace function substrat.read_accounts(p_scopes text[])
