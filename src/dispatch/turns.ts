@@ -38,6 +38,7 @@ import { type RefusedMessage, recordRefusal } from './refusal.js'
 import { conversationText, HISTORY_HEAD, seedAgain } from './seed.js'
 import { toolboxOf } from './toolbox.js'
 import { refuseElsewhere } from './turn-obstacle.js'
+import { withCapsNow } from './view-budget.js'
 
 export interface TurnOptions {
   /** Whether no other turn follows in this visit; called when the turn ends. */
@@ -164,10 +165,15 @@ export async function readyProvider(
   }
 }
 
-/** Undefined without a cap over the agent. */
+/** Undefined in a store without accounts, which no home with a cap can use. */
 export function budgetOf({ bounds, command }: Context, session: Session): TurnPorts['budget'] {
-  const of = TurnBudget.of(session, bounds.budget, command)
-  return of && { of, turn: bounds.budget.turn, waitMs: bounds.waitMs }
+  const { store } = session
+  if (store.accounts === undefined) {
+    TurnBudget.of(session, bounds.budget, command)
+    return undefined
+  }
+  const rules = withCapsNow(store, bounds.budget)
+  return { of: new TurnBudget(session, rules, command), turn: rules.turn, waitMs: bounds.waitMs }
 }
 
 /** A provider that reports no cost would make a cap in dollars useless. */

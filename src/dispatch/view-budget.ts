@@ -42,27 +42,40 @@ function usesOf(store: Store, { id, path, caps }: Scope): BudgetUse[] {
   }))
 }
 
-/** As the settings have them. A reader does not fail because of an invalid setting. */
-function rulesOf(store: Store): Pick<BudgetRules, 'caps' | 'zone'> {
-  const setting = (key: string, env: string): string | undefined => {
-    const fromEnvironment = process.env[env] || undefined
-    return fromEnvironment ?? configured(store)[key]
-  }
-  const caps = parseCaps(setting('budget', 'SUBSTRAT_BUDGET') ?? '')
+/** The rules with the caps of the home as they are now. A read of the settings of a database would cost each request a statement. */
+export function withCapsNow(store: Store, rules: BudgetRules): BudgetRules {
+  if (store.accounts?.isDeletable !== true) return rules
   return {
-    caps: typeof caps === 'string' ? [] : caps,
-    zone: () => {
-      const zone = setting('timezone', 'SUBSTRAT_TIMEZONE')
-      return zone !== undefined && isZone(zone) ? zone : machineZone()
+    ...rules,
+    get caps() {
+      const text = settingOf(store, 'budget', 'SUBSTRAT_BUDGET', () => undefined)
+      const caps = text === undefined ? rules.caps : parseCaps(text)
+      return typeof caps === 'string' ? rules.caps : caps
     },
   }
 }
 
-function configured(store: Store): Record<string, string> {
+/** Empty if it is not set. `unread`: what counts if the settings cannot be read. */
+function settingOf<T>(store: Store, key: string, env: string, unread: () => T | string): T | string {
+  const fromEnvironment = process.env[env] || undefined
+  if (fromEnvironment !== undefined) return fromEnvironment
   try {
     const config: unknown = JSON.parse(store.readConfig()?.toString('utf8') ?? '{}')
-    return isPlainObject(config) ? (config as Record<string, string>) : {}
+    const value = isPlainObject(config) ? config[key] : undefined
+    return typeof value === 'string' ? value : ''
   } catch {
-    return {}
+    return unread()
+  }
+}
+
+/** As the settings have them. A reader does not fail because of an invalid setting. */
+function rulesOf(store: Store): Pick<BudgetRules, 'caps' | 'zone'> {
+  const caps = parseCaps(settingOf(store, 'budget', 'SUBSTRAT_BUDGET', () => ''))
+  return {
+    caps: typeof caps === 'string' ? [] : caps,
+    zone: () => {
+      const zone = settingOf(store, 'timezone', 'SUBSTRAT_TIMEZONE', () => '')
+      return zone !== '' && isZone(zone) ? zone : machineZone()
+    },
   }
 }

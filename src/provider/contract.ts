@@ -120,6 +120,8 @@ export interface ModelProvider extends ProviderFacts {
    * has it, so that a response uses no more than it holds.
    */
   responseTokensMax?(settings: ProviderSettings): number | undefined
+  /** The smallest limit that a response can have with these settings, such as one larger than its thinking. Optional. */
+  responseTokensMin?(settings: ProviderSettings): number | undefined
   /** Streams the response to one request. The stream ends after exactly one `stop`; without it the turn fails. */
   complete(request: ModelRequest, options: CallOptions): AsyncIterable<ModelEvent>
 }

@@ -93,8 +93,11 @@ class Turn {
 
   /** The same. Where a cap is over the agent, a request to its model holds what it may use, in the same batch. */
   async next(event: TurnEvent): Promise<Effect | undefined> {
-    if (this.held.isOff) return this.persist(event)
     const { records, effect } = this.decide(event)
+    if (!this.held.isFor(records)) {
+      this.record(this.held.take(records))
+      return effect
+    }
     const asks = await this.held.beforeRequest(records).catch((error) => {
       // Without the request nothing is lost: the log has the step before it.
       this.record(records.filter(({ kind }) => kind !== 'model.requested'))

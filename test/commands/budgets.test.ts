@@ -1,4 +1,5 @@
 /** Budgets on the command line. */
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 
@@ -78,6 +79,34 @@ describe.concurrent('a budget', () => {
     expect((await house.run(['send', 'cat', 'task 3'])).stderr).toContain('800 tokens used')
     const kinds = house.kinds(id)
     expect(kinds[kinds.indexOf('provider.started') - 1]).toBe('budget.held')
+  })
+
+  test('holds the defaults of the units that budget_turn does not name, and at most the whole cap', async () => {
+    const house = new House({ SUBSTRAT_BUDGET_TURN: 'usd=1' })
+    const cat = ['--provider', 'exec', '-o', 'command=cat', '--budget']
+    const held = async (name: string, budget: string): Promise<object[]> => {
+      const id = await house.spawn(name, ...cat, budget)
+      await house.ok('send', name, 'task')
+      return house.records(id).flatMap((record) => (record.kind === 'budget.held' ? [record.amounts] : []))
+    }
+    expect(await held('a', 'tokens=2M,time=2h')).toMatchObject([{ tokens: 500_000, time_ms: 1_800_000 }])
+    expect(await held('b', 'tokens=1000,time=20m/day')).toMatchObject([{ tokens: 1000, time_ms: 1_200_000 }])
+    expect((await house.run(['send', 'b', 'again'])).exit).toBe(5)
+  })
+
+  test('that is set during a turn holds from its next request on', async () => {
+    const house = new House(ENV)
+    const config = join(house.home, 'config.json')
+    const call = { name: 'shell', input: { command: `echo '{"budget":"requests=1"}' > ${config}` } }
+    const scenario = house.scenario('s.json', { tools: [call] }, { tools: [call] }, { say: 'done' })
+    const id = await house.spawn('a', '-o', scenario, '--allow', 'shell')
+    const { exit, stderr } = await house.run(['send', 'a', 'go'])
+    expect(stderr).toContain('the budget of the home, requests=1: 1 request used')
+    expect(exit).toBe(5)
+    expect(house.count(id, 'model.requested')).toBe(2)
+    expect((await house.ok('log', 'a')).stdout).toContain(
+      'waiting for the budget of the home, requests=1: 1 request used, and the next request may use 1 request; it does not refill',
+    )
   })
 
   test('is copied by a fork, with a count of its own', async () => {

@@ -215,6 +215,13 @@ describe('the option thinking of anthropic', () => {
   }
   beforeEach(() => server.setScenario({ responses: [] }))
 
+  test('has a budget that the smallest limit of a response exceeds', () => {
+    const least = (options: Record<string, string>) =>
+      anthropic.responseTokensMin?.(requestFor({ base_url: server.url, ...options }))
+    expect(least({ thinking: '8000' })).toBe(9024)
+    expect(least({ thinking: 'high' })).toBeUndefined()
+  })
+
   test('is a budget, within max_tokens', async () => {
     expect(await bodyOf({ thinking: '4096' })).toMatchObject({
       thinking: { type: 'enabled', budget_tokens: 4096 },

@@ -7,7 +7,7 @@ import { askAgainWithoutReasoning } from '../../shared/src/model/reasoning.js'
 import { scrubber } from '../../shared/src/model/secrets.js'
 import { isLast, readAnswer } from './answer.js'
 import { messagesBody } from './body.js'
-import { OPTIONS, readSettings } from './settings.js'
+import { OPTIONS, readSettings, responseTokensMin } from './settings.js'
 
 /** Inserted by the build: the package's name and version. */
 declare const USER_AGENT: string
@@ -24,6 +24,7 @@ const provider: ModelProvider = {
   options: OPTIONS,
   reports: { tokens: true },
   responseTokensMax: (settings) => readSettings(settings, process.env).maxTokens,
+  responseTokensMin: (settings) => responseTokensMin(readSettings(settings, process.env)),
   secrets: ({ options }) => [options.key_env ?? 'ANTHROPIC_API_KEY'],
   check(settings) {
     const { key, endpoint, model } = readSettings(settings, process.env)

@@ -44,6 +44,7 @@ export const OPTIONS = {
 const MAX_TOKENS = 32_000
 /** Room for the answer after a large thinking budget. */
 const ANSWER_TOKENS = 16_000
+const ANSWER_TOKENS_MIN = 1024
 const BUDGET_MIN = 1024
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const satisfies readonly Effort[]
 
@@ -94,6 +95,11 @@ function maxTokensOf(options: Options, thinking: Thinking | undefined): number {
     'misconfigured',
     `the option max_tokens is ${given}; it must be larger than the budget of the option thinking, ${budget}`,
   )
+}
+
+/** The API refuses a maximum that is not larger than the thinking budget, and the answer needs room. */
+export function responseTokensMin({ thinking }: Settings): number | undefined {
+  return thinking?.type === 'budget' ? thinking.budget + ANSWER_TOKENS_MIN : undefined
 }
 
 function temperatureWith(options: Options, thinking: Thinking | undefined): number | undefined {

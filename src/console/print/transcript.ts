@@ -3,6 +3,7 @@ import { readableTime } from '../../clock.js'
 import { callText } from '../../dispatch/call-text.js'
 import { actorText, isReader, type Reader } from '../../schema/actors.js'
 import type { Actor, Content } from '../../schema/types.js'
+import { refillText } from '../../session/budget/caps.js'
 import { type EntryOf, entryOf } from '../../session/entries.js'
 import type { SessionRecord } from '../../session/records.js'
 
@@ -85,7 +86,9 @@ export function entryText(record: SessionRecord, text: ReadText, reader: Reader 
     case 'wait':
       return entry.wait === 'not_before'
         ? `waiting until ${readableTime(entry.not_before ?? '')}: ${entry.why ?? 'requested by the provider'}`
-        : waitingFor(entry)
+        : entry.wait === 'budget'
+          ? `waiting for ${entry.why ?? 'a larger budget'}; ${refillText(entry.not_before ?? null)}`
+          : waitingFor(entry)
     case 'decision':
       return `decided: ${entry.decision}${entry.actor === undefined ? '' : ` by ${actorText(entry.actor, reader)}`} (token ${entry.token_id.slice(0, 8)})`
     case 'token':

@@ -25,11 +25,18 @@ export function foldBudget(before: State, next: State, record: SessionRecord): B
     case 'session.imported':
       return withCaps({}, budget.caps ?? [])
     case 'run.started':
+      return afterIdle(freedLike(budget, record), undefined)
     case 'run.resumed':
       return afterIdle(budget, undefined)
     default:
       return settledBy(counted(budget, before, next, record), before, record)
   }
+}
+
+/** A run that continues a freed one is of the same turn. */
+function freedLike(budget: BudgetState, { run_id, continues }: NewRecord<'run.started'>): BudgetState {
+  const isFreed = continues !== undefined && continues === budget.free_run
+  return isFreed ? { ...budget, free_run: run_id } : budget
 }
 
 function withCaps(

@@ -99,7 +99,7 @@ export function judge(
   scopes.forEach((scope, index) => {
     for (const cap of scope.caps) {
       const next = own.hold?.[FIELDS[cap.unit]] ?? 0
-      // A turn that was counted goes on. Any other cap that is reached stops also a request whose use nobody estimates.
+      // A turn that was counted goes on. Any other cap that is reached also stops a request with a hold of nothing.
       if (next === 0 && cap.unit === 'turns') continue
       const window = windowOf(cap, windows)
       const others = usedOf(cap, window, accounts[index]?.entries ?? [], own.agentId)

@@ -40,6 +40,7 @@ export class Holds {
   private pending: NewRecord<'budget.held'> | undefined
   private current: NewRecord<'budget.held'> | undefined
   private promptTokens = 0
+  private hasApplied = false
   private waitsSince: number | undefined
   private nextPauseMs = PAUSE_MS_MIN
 
@@ -49,12 +50,22 @@ export class Holds {
     private readonly owner: Owner,
   ) {}
 
-  get isOff(): boolean {
-    return this.ports.budget === undefined
+  /** Whether a cap is over the agent. A person may set the first one during the turn. */
+  private appliesNow(): boolean {
+    this.hasApplied ||= this.ports.budget?.of.applies === true
+    return this.hasApplied
   }
 
+  /** Whether these records are to be checked against the budgets. Without a cap, only a request looks for one. */
+  isFor(records: NewRecord[]): boolean {
+    if (this.hasApplied) return true
+    return records.some(({ kind }) => kind === 'model.requested') && this.appliesNow()
+  }
+
+  /** Claude Code takes a limit of 0 for none. */
   get usd(): number | undefined {
-    return this.current?.amounts.usd
+    const usd = this.current?.amounts.usd ?? 0
+    return usd > 0 ? usd : undefined
   }
 
   /** Puts the hold of a program before the record of its launch. */
@@ -98,7 +109,7 @@ export class Holds {
   async before(
     what: 'summary' | 'program',
   ): Promise<Extract<Reserved, { type: 'held' | 'busy' }> | OverBudget | undefined> {
-    if (this.isOff) return undefined
+    if (!this.appliesNow()) return undefined
     const { run } = this.session.state
     if (run === null) return undefined
     const reserved = await this.reserve(
@@ -134,7 +145,7 @@ export class Holds {
   }
 
   async publish(): Promise<void> {
-    await this.ports.budget?.of.publish()
+    if (this.hasApplied) await this.ports.budget?.of.publish()
   }
 
   /** The settings of a request, whose response must not exceed what it holds. */
@@ -159,9 +170,15 @@ export class Holds {
     this.promptTokens = Math.ceil(bytes / BYTES_PER_TOKEN) + EXTRA_TOKENS
     const isNewTurn = this.isNewTurn(runId, before)
     if (!('max_tokens' in provider.options))
-      return { runId, isNewTurn, tokens: this.promptTokens + (budget?.turn.tokens ?? 0) }
+      return {
+        runId,
+        isNewTurn,
+        tokens: this.promptTokens + (budget?.turn.tokens ?? 0),
+        assumed: budget?.turn.tokens ?? 0,
+      }
     const chosen = provider.responseTokensMax?.(settings) ?? RESPONSE_TOKENS
-    const least = settings.options.max_tokens === undefined ? Math.min(chosen, RESPONSE_TOKENS_MIN) : chosen
+    const useful = Math.max(RESPONSE_TOKENS_MIN, provider.responseTokensMin?.(settings) ?? 0)
+    const least = settings.options.max_tokens === undefined ? Math.min(chosen, useful) : chosen
     return {
       runId,
       isNewTurn,
@@ -171,7 +188,8 @@ export class Holds {
   }
 
   private wantedOfProgram(runId: string): Wanted {
-    return { runId, isNewTurn: this.isNewTurn(runId, []), tokens: this.ports.budget?.turn.tokens ?? 0 }
+    const tokens = this.ports.budget?.turn.tokens ?? 0
+    return { runId, isNewTurn: this.isNewTurn(runId, []), tokens, assumed: tokens }
   }
 
   /** A run that continues another one is of the same turn. */

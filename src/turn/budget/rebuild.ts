@@ -86,7 +86,7 @@ function rebuilt(store: Store, scope: string, stored: AccountEntry[]): Known {
   return { entries: all, changed: all, unknown }
 }
 
-/** Of an agent with a damaged log: its snapshot, and its entry. Undefined if neither is there. */
+/** The snapshot and the entry of an agent with a damaged log. Undefined if neither is there. */
 function lastKnown(
   store: Store,
   agentId: string,

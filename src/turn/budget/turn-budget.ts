@@ -7,7 +7,7 @@
  */
 import { clock } from '../../clock.js'
 import { assert, SubstratError } from '../../errors.js'
-import type { Amounts, BudgetState, WindowIds } from '../../schema/budget.js'
+import type { Amounts, BudgetState, Cap, WindowIds } from '../../schema/budget.js'
 import { endOfWindow, windowsNow } from '../../session/budget/calendar.js'
 import { amountText, formatCap } from '../../session/budget/caps.js'
 import { held, unanswered } from '../../session/fold/budget.js'
@@ -25,6 +25,8 @@ export interface Wanted {
   isNewTurn: boolean
   tokens: number
   tokensMin?: number | undefined
+  /** The part of `tokens` that only the setting `budget_turn` says. */
+  assumed?: number
   /** The budget of the agent once the records before the request are there. Default: as it is now. */
   own?: BudgetState | undefined
 }
@@ -60,6 +62,11 @@ export class TurnBudget {
     if (budget.lookUp().length === 0) return undefined
     if (session.store.accounts === undefined) throw noAccountsError(session.store)
     return budget
+  }
+
+  /** For a turn that has begun without a cap. Looks at the agents above and the settings. */
+  get applies(): boolean {
+    return this.lookUp().length > 0
   }
 
   private lookUp(): Scope[] {
@@ -167,16 +174,20 @@ export class TurnBudget {
     return accounts
   }
 
-  /** A unit that no cap counts is not held. */
-  private amountsOf(scopes: Scope[], { runId, isNewTurn, tokens }: Wanted): Amounts {
+  /** A unit that no cap counts is not held. A hold of the setting is at most the whole cap: with a larger one no turn could ever run. */
+  private amountsOf(scopes: Scope[], { runId, isNewTurn, tokens, assumed = 0 }: Wanted): Amounts {
     const { turn } = this.rules
+    const least = (unit: Cap['unit']): number =>
+      Math.min(...scopes.flatMap(({ caps }) => caps.flatMap((cap) => (cap.unit === unit ? cap.max : []))))
     const isCounted = this.session.state.budget?.counted_run === runId
     return {
-      ...(hasUnit(scopes, 'tokens') ? { tokens } : {}),
-      ...(hasUnit(scopes, 'usd') ? { usd: turn.usd ?? 0 } : {}),
+      ...(hasUnit(scopes, 'tokens')
+        ? { tokens: Math.min(tokens, Math.max(tokens - assumed, least('tokens'))) }
+        : {}),
+      ...(hasUnit(scopes, 'usd') ? { usd: Math.min(turn.usd ?? 0, least('usd')) } : {}),
       ...(isNewTurn && !isCounted ? { turns: 1 } : {}),
       requests: 1,
-      ...(hasUnit(scopes, 'time') ? { time_ms: turn.time_ms ?? 0 } : {}),
+      ...(hasUnit(scopes, 'time') ? { time_ms: Math.min(turn.time_ms ?? 0, least('time')) } : {}),
     }
   }
 

@@ -173,6 +173,15 @@ test('a grant is added in its windows', () => {
   expect(budget).toMatchObject({ total: { granted: { tokens: 7 } }, day: { granted: { tokens: 7 } } })
 })
 
+test('a freed turn stays free in each run that continues it, and no other run is free', () => {
+  const freed: NewRecord = { kind: 'budget.granted', run_id: RUN, once: true }
+  const [activated, started] = begun(SECOND) as [NewRecord, NewRecord<'run.started'>]
+  const killed = [...begun(), freed, ...asked(100), ...interrupted]
+  const continued = stateAfter(...killed, activated, { ...started, origin: 'continuation', continues: RUN })
+  expect(continued.budget?.free_run).toBe(SECOND)
+  expect(stateAfter(...killed, activated, started).budget?.free_run).toBe(RUN)
+})
+
 test('a copy has the caps and none of the use', () => {
   const copied: NewRecord = { kind: 'session.imported', from: ID, home_id: ID, bundle_id: ID }
   const caps: NewRecord = { kind: 'session.configured', budget: [{ unit: 'turns', max: 3 }] }

@@ -58,7 +58,7 @@ describe('with the directory of the accounts deleted', () => {
 })
 
 describe('an account', () => {
-  test('of caps that were removed and set again counts what was used meanwhile', async () => {
+  test('counts what was used between the removal of its caps and their return', async () => {
     const store = tempStore()
     const [lead, used, unused] = await family(store)
     const home = tokens(1000)
