@@ -55,7 +55,7 @@ export function withCapsNow(store: Store, rules: BudgetRules): BudgetRules {
   }
 }
 
-/** Empty if it is not set. `unread`: what counts if the settings cannot be read. */
+/** Empty if it is not set. `unread` has the value for settings that cannot be read. */
 function settingOf<T>(store: Store, key: string, env: string, unread: () => T | string): T | string {
   const fromEnvironment = process.env[env] || undefined
   if (fromEnvironment !== undefined) return fromEnvironment
