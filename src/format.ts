@@ -62,6 +62,15 @@ export function foldName(name: string): string {
   return name.normalize('NFC').toLowerCase().normalize('NFC')
 }
 
+/** The amounts that budgets count (schema/budget.ts), without zod: the types of the package name them. */
+export interface Amounts {
+  tokens?: number | undefined
+  usd?: number | undefined
+  turns?: number | undefined
+  requests?: number | undefined
+  time_ms?: number | undefined
+}
+
 /** `removed/<uuid>` (schema/files.ts), without zod: the types of the package name it, and its users have no zod. */
 export interface RemovedAgent {
   agent_id: string

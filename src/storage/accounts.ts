@@ -8,11 +8,10 @@
  * - The locks are taken in the order of the caller, from the home down to the agent, so no two processes wait for each other.
  */
 import { SubstratError } from '../errors.js'
-import type { JsonObject } from '../format.js'
+import type { Amounts, JsonObject } from '../format.js'
 import { statIfThere } from '../host/disk/facts.js'
 import * as io from '../host/disk/io.js'
 import { ownIdentity } from '../host/identity.js'
-import type { Amounts } from '../schema/budget.js'
 import { type KernelLease, type LockSystem, readHolder, waitForLease } from './locks/lease.js'
 import { frame, LF, unframe } from './log/frame.js'
 import type { Account, AccountEntry, Accounts } from './parts.js'

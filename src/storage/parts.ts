@@ -2,8 +2,7 @@
 import type { Duplex } from 'node:stream'
 import type { SubstratError } from '../errors.js'
 import type { ProgramFiles } from '../files/program-files.js'
-import type { JsonObject, RemovedAgent } from '../format.js'
-import type { Amounts } from '../schema/budget.js'
+import type { Amounts, JsonObject, RemovedAgent } from '../format.js'
 import type { Unframed } from './log/frame.js'
 import type { Entry, Unseen } from './survey.js'
 

@@ -31,9 +31,9 @@ const LABS: Record<string, { attack: string; unit: string }> = {
   'tree-postgres': { attack: 'kill during mail, in PostgreSQL', unit: 'kills' },
   'fuzz-postgres': { attack: 'random tree and kills, in PostgreSQL', unit: 'commands' },
   effects: { attack: 'kill during a call with an effect outside', unit: 'kills' },
-  schedules: { attack: 'kill, sleep or jump of the clock between slots', unit: 'slots' },
-  budgets: { attack: 'kill of children under one budget', unit: 'kills' },
-  'budgets-postgres': { attack: 'kill of children under one budget, on two hosts', unit: 'kills' },
+  schedules: { attack: 'kill, sleep or clock jump', unit: 'slots' },
+  budgets: { attack: 'kill under a budget', unit: 'kills' },
+  'budgets-postgres': { attack: 'kill under a budget, two hosts', unit: 'kills' },
   'real-kills': { attack: 'kill of an agent program', unit: 'kills' },
 }
 /** Labs that do not test durability. */

@@ -64,7 +64,7 @@ test('the package prints its version and its help, and creates no home for that'
   const person = new Newcomer()
   const { version } = JSON.parse(readFileSync(path.join(repository, 'package.json'), 'utf8'))
   expect((await person.ok('--version')).stdout).toMatch(`substrat/${version} `)
-  const { stdout } = await person.ok('help')
+  const { stdout } = await person.ok('help', '--all')
   for (const command of ['spawn', 'send', 'recover', 'plugins', 'autocomplete'])
     expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'))
   expect((await person.ok('help', 'send')).stdout).toContain('--if-busy')

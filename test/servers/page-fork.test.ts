@@ -12,6 +12,7 @@ test('a copy of the conversation before a message opens with the text of the mes
   const served = await Served.start(house)
   const { page, troubles } = await openPage(served, `#/agents/${id}`)
   const message = page.getByRole('article').filter({ hasText: 'second try' }).first()
+  await message.getByRole('button', { name: 'Try again from here' }).waitFor()
   await expectAccessible(page, 'a conversation with a button to try again')
   await message.getByRole('button', { name: 'Try again from here' }).click()
   const composer = page.getByRole('textbox', { name: 'Message to the agent' })

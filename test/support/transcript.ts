@@ -1,5 +1,6 @@
 /** A transcript of typed commands, which a page of docs/ shows. Ids and times differ in each run, so both sides lose them. */
 import { readFileSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { expect } from 'vitest'
 
 /** Compares a transcript with the first block without a language below the heading. WRITE_DOCS=1 writes that block. */
@@ -22,4 +23,6 @@ function steady(transcript: string): string {
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UUID')
     .replace(/\b[0-9a-f]{8}\b/g, 'ID')
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d(:\d\dZ?)?/g, 'TIME')
+    .replaceAll(new RegExp(`\\b(${userInfo().username}|ana)(?= (in an editor|over MCP))`, 'g'), 'NAME')
+    .replace(/(?<=use "\w+ )[\d.]+/g, 'VERSION')
 }
