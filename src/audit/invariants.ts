@@ -134,8 +134,8 @@ const ROWS = {
     remedy: `${BACKUP}; or, while no substrat runs, move the damaged file away and run: ${RECOVER}`,
   }),
   'a home has its home.json': damagedRow({ remedy: `${BACKUP}, or recreate it: ${RECOVER}` }),
-  // Outside the home: a timer. The next such command begins them.
-  'a command begins the due turns of schedules': everAfter('repairs_itself', {
+  // Outside the home: a timer, or the clock. Only a person can set them.
+  'a command begins the due turns of schedules': needsYou('TIMED_OUT', {
     remedy: 'substrat deliver --all; or set a timer: (crontab -l; substrat units cron) | crontab -',
   }),
   // Settings and plugins.

@@ -1,8 +1,10 @@
 /** Notices that no timer runs `deliver --all` or `recover --all`, the commands that begin the due turns of schedules. */
 import { clock, readableTime } from '../clock.js'
+import { shellWord } from '../errors.js'
 import { nowIso } from '../schedule/due.js'
 import type { Schedule, State } from '../session/state.js'
 import type { Store } from '../storage/store.js'
+import { wordOf } from './outcome.js'
 
 /** Beyond the shortest schedule: cron needs some seconds each minute. */
 const MARGIN_MS = 60_000
@@ -17,22 +19,64 @@ export function beginTicks(store: Store): void {
   if (store.visits.lastTick === undefined) store.visits.markTick(nowIso())
 }
 
-export const SET_TIMER =
+/** For an import: the schedules are old, but this home has them only from now on. */
+export function restartTicks(store: Store): void {
+  store.visits.markTick(nowIso())
+}
+
+const SET_TIMER =
   'run one: substrat deliver --all; or set a timer: (crontab -l; substrat units cron) | crontab -'
 
-/** A sentence if no such command has run for longer than the shortest schedule of these agents. */
-export function tickerTrouble(
-  store: Store,
-  states: Pick<State, 'state' | 'schedules'>[],
-): string | undefined {
-  const active = states.flatMap(({ state, schedules = [] }) =>
-    state === 'terminated' ? [] : schedules.filter(isActive),
+export interface TickerTrouble {
+  detail: string
+  /** The commands to run. */
+  next: string
+}
+
+/** Why slots of these agents are late: no such command ran for longer than the shortest schedule, or the clock was ahead. */
+export function tickerTrouble(store: Store, states: State[]): TickerTrouble | undefined {
+  const now = nowIso()
+  const active = states.flatMap((state) =>
+    state.state === 'terminated' ? [] : (state.schedules ?? []).filter(isActive),
   )
   if (active.length === 0) return undefined
   const shortestMs = Math.min(...active.map(({ every_ms }) => every_ms))
-  const since = store.visits.lastTick ?? active.map(({ set_at }) => set_at).sort()[0] ?? nowIso()
-  if (clock.now() - Date.parse(since) <= shortestMs + MARGIN_MS) return undefined
-  return `schedules are late: no deliver --all has run since ${readableTime(since)}`
+  const { lastTick } = store.visits
+  // Another host of the home may be ahead by some seconds.
+  const latestNow = new Date(clock.now() + MARGIN_MS).toISOString()
+  if (lastTick !== undefined && lastTick > latestNow)
+    return {
+      detail: `schedules may be late: the last deliver --all ran at ${readableTime(lastTick)}, and the clock was set back since`,
+      next: SET_TIMER,
+    }
+  const firstSet = active.map(({ set_at }) => set_at).sort()[0] ?? now
+  const since = lastTick ?? firstSet
+  if (clock.now() - Date.parse(since) > shortestMs + MARGIN_MS)
+    return {
+      detail: `schedules are late: no deliver --all has run since ${readableTime(since)}`,
+      next: SET_TIMER,
+    }
+  return aheadTrouble(states, latestNow)
+}
+
+/** Slots in the future are accounted for. Found without the calendar, which lists do not load. */
+function aheadTrouble(
+  states: Parameters<typeof tickerTrouble>[1],
+  latestNow: string,
+): TickerTrouble | undefined {
+  for (const state of states) {
+    if (state.state === 'terminated') continue
+    for (const schedule of state.schedules ?? []) {
+      const last = schedule.recent.at(-1)
+      if (!isActive(schedule) || last === undefined || last.to <= latestNow) continue
+      const next_at = readableTime(schedule.next_at as string)
+      return {
+        detail: `schedule ${schedule.name} of ${state.path} has no slot until ${next_at}: the clock was ahead, and the slots before are accounted for`,
+        next: `see it: substrat schedule show ${wordOf(state)} ${shellWord(schedule.name)}`,
+      }
+    }
+  }
+  return undefined
 }
 
 function isActive({ next_at, paused_at }: Schedule): boolean {

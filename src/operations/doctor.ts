@@ -119,7 +119,13 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Examination
   }
   await checkPlugins(plugins, examination.states.values(), found)
   const late = store === undefined ? undefined : tickerTrouble(store, [...examination.states.values()])
-  if (late !== undefined) found('a command begins the due turns of schedules', withUtcTimes(late))
+  if (late !== undefined)
+    examination.findings.push({
+      agent_id: null,
+      invariant: 'a command begins the due turns of schedules',
+      detail: withUtcTimes(late.detail),
+      remedy: late.next,
+    })
   return { ...examination, homeFormat: store?.format ?? null, isUnreadable: trouble !== undefined }
 }
 

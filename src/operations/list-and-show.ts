@@ -6,7 +6,7 @@ import { latestActs } from '../dispatch/acts.js'
 import { wordOf } from '../dispatch/outcome.js'
 import { lastKnownPath, missingLog } from '../dispatch/read-state.js'
 import { viewSchedules } from '../dispatch/schedule-view.js'
-import { SET_TIMER, tickerTrouble } from '../dispatch/ticker.js'
+import { tickerTrouble } from '../dispatch/ticker.js'
 import { decisionCommands, turnObstacle } from '../dispatch/turn-obstacle.js'
 import { turnPrompt } from '../dispatch/turn-prompt.js'
 import { incompleteOf, viewAgent, viewTurn } from '../dispatch/view.js'
@@ -85,7 +85,7 @@ export function tickerNote(store: Store | undefined, agents: ListedAgent[]): str
     store,
     scheduled.flatMap(({ id }) => readableState(store, id) ?? []),
   )
-  return late === undefined ? undefined : withUtcTimes(`${late}; ${SET_TIMER}`)
+  return late === undefined ? undefined : withUtcTimes(`${late.detail}; ${late.next}`)
 }
 
 /** Reads agents one by one, as `listAgents` has them. For a short time: pending mail of other agents is looked up once. */

@@ -26,7 +26,7 @@ export const schedule = z
 
 /** The same in `list`. */
 export const ticker = text.describe(
-  'Why slots are late: the commands that begin their turns do not run. Absent if they do.',
+  'Why slots are late: the commands that begin their turns do not run, or the clock was set back. Absent if they are not.',
 )
 
 const listedSchedule = schedule

@@ -25,6 +25,8 @@ test('a schedule is set once, listed, shown, run, paused and removed', async () 
     ...{ path, body: { schedule: 'daily' }, headers: { prefer: 'wait' } },
   })
   expect(ran).toMatchObject({ status: 200, data: { reply: expect.stringContaining('Report.') } })
+  const unknown = await served.call('runSchedule', { path, body: { schedule: '--help' } })
+  expect(unknown).toMatchObject({ status: 400, data: { code: 'USAGE' } })
   for (const [change, state] of [
     ['pause', 'paused'],
     ['resume', 'active'],

@@ -92,7 +92,7 @@ export const SCHEDULES: Route[] = [
     handle: (call) => {
       const { agentId } = findAgent(call.server, call.agent)
       const { schedule: word, timeout } = call.body
-      const args = ['schedule', 'run-now', ...flags({ timeout }), agentId, word]
+      const args = ['schedule', 'run-now', ...flags({ timeout }), '--', agentId, word]
       return runTurn(call, { args, isOurs: isRun(agentId) })
     },
   }),

@@ -2,7 +2,7 @@
 import { withUtcTimes } from '../../clock.js'
 import { missingLog } from '../../dispatch/read-state.js'
 import { listedSchedule, scheduleNamed } from '../../dispatch/schedule-view.js'
-import { SET_TIMER, tickerTrouble } from '../../dispatch/ticker.js'
+import { tickerTrouble } from '../../dispatch/ticker.js'
 import { isAhead, slotAfter } from '../../schedule/calendar.js'
 import { nowIso } from '../../schedule/due.js'
 import type { OneSchedule, SchedulesView } from '../../schema/output-schedule.js'
@@ -20,7 +20,7 @@ export function listSchedules(store: Store | undefined, agentId: string | undefi
     .sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
   const ticker = tickerTrouble(store, states)
   return {
-    ...(ticker === undefined ? {} : { ticker: withUtcTimes(`${ticker}; ${SET_TIMER}`) }),
+    ...(ticker === undefined ? {} : { ticker: withUtcTimes(`${ticker.detail}; ${ticker.next}`) }),
     schedules: states.flatMap((state) =>
       (state.schedules ?? []).map((schedule) => listedSchedule(store, state, schedule)),
     ),

@@ -10,6 +10,7 @@
 import { arriveAlone, hasArrivedBy, messagesOf } from '../../dispatch/arrive.js'
 import type { Context } from '../../dispatch/context.js'
 import { needsVisit } from '../../dispatch/pending-visits.js'
+import { restartTicks } from '../../dispatch/ticker.js'
 import { viewAgent } from '../../dispatch/view.js'
 import { SubstratError, shellWord } from '../../errors.js'
 import type { BundledFiles } from '../../files/bundle.js'
@@ -63,6 +64,7 @@ export async function importMove(
   const states = arrivals.flatMap(({ isOpen, batch }) => (isOpen ? [] : [batch.state]))
   if (states.length > 0) await confirmForeign(store, bundle, states, request)
   for (const arrival of arrivals) if (!arrival.isOpen) await storeClosed(ctx, arrival)
+  if (states.some(({ schedules }) => schedules !== undefined)) restartTicks(store)
   if (!request.isHeld)
     for (const { agent, isOpen } of arrivals) if (!isOpen) await arriveAlone(ctx, agent.id, request.workspace)
   return {

@@ -18,7 +18,9 @@ export function follow(
   const begun = new Promise<StreamLine>((resolve) => {
     begin = resolve
   })
-  const running = commands.start([...args, '--json', '--stream'], {
+  const words = args.indexOf('--')
+  const own = words === -1 ? args.length : words
+  const running = commands.start([...args.slice(0, own), '--json', '--stream', ...args.slice(own)], {
     ...options,
     onLine: (line) => {
       if (begin !== undefined && !isOurs(line)) return
