@@ -9,6 +9,7 @@ import { SubstratError, shellWord } from '../errors.js'
 import { CHANNEL } from '../format.js'
 import { readClock } from '../host/identity.js'
 import { hostLabel } from '../provider/other-host.js'
+import { formatAmounts } from '../session/budget/caps.js'
 import type { State, Wait } from '../session/state.js'
 import { isBesideProgram, isDue, isExhausted, isOutcomeUnknown, openWait } from '../session/status.js'
 import { type Host, hostWord, otherHost } from '../session/workspace-host.js'
@@ -123,7 +124,10 @@ function nextOfWait(wait: Wait, word: string): string {
 }
 
 /** The commands with which the operator decides a parked turn. */
-export function decisionCommands(word: string, wait: Pick<Wait, 'kind' | 'call_ids' | 'why'>): string {
+export function decisionCommands(
+  word: string,
+  wait: Pick<Wait, 'kind' | 'call_ids' | 'why' | 'missing'>,
+): string {
   const { kind } = wait
   if (kind === 'tool_result') return resultCommand(word, wait)
   if (kind === 'budget')
@@ -138,10 +142,11 @@ export function awaitedThing({ kind }: Pick<Wait, 'kind'>): string {
   return kind === 'input' ? 'an answer' : 'approval'
 }
 
-/** The amount has the unit of the cap. */
-function raiseCommand(word: string, { why = '' }: Pick<Wait, 'why'>): string {
+/** The amounts suffice now. A wait of an older version has only the unit of its cap. */
+function raiseCommand(word: string, { why = '', missing }: Pick<Wait, 'why' | 'missing'>): string {
   const [, unit = 'tokens'] = /, (\w+)=/.exec(why) ?? []
-  return `substrat approve ${word} --add ${unit}=NUMBER`
+  const amounts = missing === undefined ? '' : formatAmounts(missing)
+  return `substrat approve ${word} --add ${amounts === '' ? `${unit}=NUMBER` : amounts}`
 }
 
 /** Without `--call`, a wait for several results would refuse the command after it has rotated the token. */

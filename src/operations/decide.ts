@@ -21,8 +21,9 @@ import { readClock } from '../host/identity.js'
 import type { Amounts } from '../schema/budget.js'
 import type { TurnResult } from '../schema/output.js'
 import type { Actor, Ask } from '../schema/types.js'
-import type { Decision } from '../schema/words.js'
+import { BUDGET_UNITS, type Decision } from '../schema/words.js'
 import { readerHere } from '../session/actor.js'
+import { FIELDS } from '../session/budget/caps.js'
 import { isSameKey } from '../session/key-hashes.js'
 import type { Session } from '../session/session.js'
 import type { State, TokenEntry, Wait } from '../session/state.js'
@@ -112,7 +113,7 @@ async function decideIn(visit: Visit, request: DecisionRequest): Promise<void> {
     call_id,
     key,
     actor: request.actor,
-    ...(request.grant === undefined ? {} : { grant: grantNow(visit, request.grant) }),
+    ...(request.grant === undefined ? {} : { grant: grantNow(visit, wait, request.grant) }),
     ...(request.edits === undefined ? {} : { edits: editRecords(session, asks, request.edits) }),
     ...given,
   }
@@ -130,11 +131,20 @@ async function decideIn(visit: Visit, request: DecisionRequest): Promise<void> {
 /** The amounts are added in the windows of this moment. */
 function grantNow(
   { ctx, session }: Visit,
+  wait: Wait,
   grant: NonNullable<DecisionRequest['grant']>,
 ): NonNullable<Decided['grant']> {
   if (grant.amounts === undefined) return grant
-  const windows = TurnBudget.of(session, ctx.bounds.budget, ctx.command)?.windowsNow() ?? {}
-  return { ...grant, windows }
+  const budget = TurnBudget.of(session, ctx.bounds.budget, ctx.command)
+  const units = BUDGET_UNITS.filter((unit) => grant.amounts?.[FIELDS[unit]] !== undefined)
+  const uncounted = units.find((unit) => budget !== undefined && !budget.counts(unit))
+  if (uncounted !== undefined)
+    throw wrongDecision(
+      session.state,
+      wait,
+      `no cap over it counts ${uncounted}, so more of that changes nothing`,
+    )
+  return { ...grant, windows: budget?.windowsNow() ?? {} }
 }
 
 /** The token that an earlier answer with this key consumed. */
@@ -281,7 +291,11 @@ function checkBudgetDecision(
     (decision === 'approve' && grant !== undefined && !always && edits === undefined)
   )
     return
-  throw wrongDecision(state, wait, `${MATTER.budget}; say how much: --add or --once`)
+  throw wrongDecision(
+    state,
+    wait,
+    `${MATTER.budget}; say how much more it gets, or let this turn go on to its end`,
+  )
 }
 
 const MATTER: Record<Wait['kind'], string> = {

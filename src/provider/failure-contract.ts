@@ -35,6 +35,8 @@ export interface ProviderFailure extends Error {
     retry_after_ms?: number
     /** The service had begun to answer, so it may charge for the request. substrat knows it after the first event. */
     answer_began?: boolean
+    /** The program ended its turn because it reached `budgetUsd` of its host. The turn waits if a cap is reached, and fails otherwise. */
+    budget_reached?: boolean
     /** For `refused` from an agent provider: the model's text before the refusal. A model provider yields it as `text` instead. */
     said?: string
     /**

@@ -26,7 +26,8 @@ export function reportFailure(thrown: unknown, secrets: string[], said = ''): Fa
     error,
     retryAfterMs: retryAfterOf(thrown),
     ...(words === '' ? {} : { said: words }),
-    ...(hadAnswer(thrown) ? { answer_began: true as const } : {}),
+    ...(isSet(thrown, 'answer_began') ? { answer_began: true as const } : {}),
+    ...(isSet(thrown, 'budget_reached') ? { budget_reached: true as const } : {}),
     ...detailOf(thrown, secrets),
   }
 }
@@ -72,10 +73,10 @@ export function hasEndedEarly(thrown: unknown): boolean {
   }
 }
 
-/** Whether the provider says that the service had begun to answer. Never throws. */
-function hadAnswer(thrown: unknown): boolean {
+/** Whether the provider has set the flag. Never throws. */
+function isSet(thrown: unknown, flag: 'answer_began' | 'budget_reached'): boolean {
   try {
-    return (thrown as Partial<ProviderFailure> | null | undefined)?.failure?.answer_began === true
+    return (thrown as Partial<ProviderFailure> | null | undefined)?.failure?.[flag] === true
   } catch {
     return false
   }

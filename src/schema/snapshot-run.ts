@@ -51,6 +51,7 @@ const waitState = z
     call_ids: z.array(text).describe('The calls that a decision is about.'),
     why: text.optional().describe('With `budget`: the cap that is reached.'),
     needs: amounts.optional().describe('With `budget`: the most that the next request may use.'),
+    missing: amounts.optional().describe('With `budget`: how much more the caps must allow for it.'),
   })
   .meta({ id: 'wait_state', description: 'The wait of a parked run.' })
 

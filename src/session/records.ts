@@ -31,6 +31,8 @@ export interface ErrorDetail {
   model?: string
   /** The service had begun to answer. */
   answer_began?: true
+  /** The program reached the limit of its budget. In no record. */
+  budget_reached?: true
   /** For an agent program: its usage per model. */
   models?: ModelUsage[]
 }

@@ -226,11 +226,20 @@ class Turn {
         history: () => this.ports.history(),
         note,
       })
-      return calls.isDone ? doneEvent(asked) : this.cameTo(asked)
+      return calls.isDone ? doneEvent(asked) : ((await this.overBudgetAfter(asked)) ?? this.cameTo(asked))
     } finally {
       calls.close()
       served.close()
     }
+  }
+
+  /** A program that stopped at its limit waits for the budget, if a cap is reached. */
+  private async overBudgetAfter(asked: AgentOutcome): Promise<TurnEvent | undefined> {
+    if (asked.type !== 'failed' || asked.budget_reached !== true) return undefined
+    const { run_id } = this.session.state.run as Run
+    const ended: NewRecord = { kind: 'run.waiting', run_id, wait: 'not_before', ...usedFields(asked) }
+    const over = await this.held.overAfter([ended])
+    return over && { ...over, ended: { error: asked.error, ...usedFields(asked) } }
   }
 
   private cameTo(asked: AgentOutcome): TurnEvent {

@@ -65,7 +65,7 @@ export function waitRecords(
   { token_id, hash, expires_at }: MintedToken,
   asks: Ask[] | undefined,
   used: Used = {},
-  budget: Pick<NewRecord<'run.waiting'>, 'why' | 'not_before' | 'needs'> = {},
+  budget: Pick<NewRecord<'run.waiting'>, 'why' | 'not_before' | 'needs' | 'missing'> = {},
 ): NewRecord[] {
   return [
     { kind: 'token.minted', run_id, token_id, hash, expires_at, wait },

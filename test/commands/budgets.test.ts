@@ -1,10 +1,32 @@
 /** Budgets on the command line. */
+import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { House } from '../support/cli.js'
 
 /** A request of `scripted` holds its prompt, with the tools, and this. */
 const ENV = { SUBSTRAT_BUDGET_TURN: 'tokens=10' }
+
+/** Stops at the limit of its turn, which it exceeds by a tenth of a dollar. */
+const CLAUDE = `#!/usr/bin/env node
+import { createInterface } from 'node:readline'
+const at = process.argv.indexOf('--max-budget-usd')
+const write = (value) => process.stdout.write(JSON.stringify(value) + '\\n')
+const session_id = process.argv[process.argv.findIndex((word) => /^--(session-id|resume)$/.test(word)) + 1]
+for await (const line of createInterface({ input: process.stdin })) {
+  const message = JSON.parse(line)
+  if (message.type === 'control_request') {
+    const { request_id } = message
+    write({ type: 'control_response', response: { subtype: 'success', request_id, response: {} } })
+    continue
+  }
+  write({ type: 'system', subtype: 'init', session_id, tools: [], mcp_servers: [] })
+  const usage = { input_tokens: 5, output_tokens: 5 }
+  const total_cost_usd = Number(process.argv[at + 1]) + 0.1
+  write({ type: 'result', subtype: 'error_max_budget_usd', is_error: true, session_id, usage, total_cost_usd, errors: [] })
+  process.exit(1)
+}
+`
 
 describe.concurrent('a budget', () => {
   test('that is used up lets the turn wait, and a person decides', async () => {
@@ -15,7 +37,9 @@ describe.concurrent('a budget', () => {
     expect(exit).toBe(5)
     expect(stderr).toContain('the budget of notes, requests=1: 1 request used')
     expect(stderr).toContain('it does not refill')
-    expect(stderr).toContain('substrat approve notes --add')
+    expect(stderr).toContain('substrat approve notes --add requests=1;')
+    const other = await house.run(['approve', 'notes', '--add', 'tokens=200k'])
+    expect([other.exit, other.stderr]).toEqual([2, expect.stringContaining('no cap over it counts tokens')])
     const shown = (await house.ok('show', 'notes', '--json')).json
     expect(shown.wait).toMatchObject({ kind: 'budget', not_before: null, asks: [] })
     expect(shown.budgets).toMatchObject([{ path: 'notes', unit: 'requests', max: 1, spent: 1, left: 0 }])
@@ -107,6 +131,26 @@ describe.concurrent('a budget', () => {
     expect((await house.ok('log', 'a')).stdout).toContain(
       'waiting for the budget of the home, requests=1: 1 request used, and the next request may use 1 request; it does not refill',
     )
+  })
+
+  test('that Claude reaches lets the turn wait, and another limit of Claude ends it', async () => {
+    const house = new House({ SUBSTRAT_BUDGET_TURN: 'usd=2', CLAUDE_CONFIG_DIR: '/nonexistent' })
+    house.write('claude.mjs', CLAUDE)
+    const program = join(house.workspace, 'claude.mjs')
+    chmodSync(program, 0o755)
+    const claude = ['--provider', 'claude-code', '-o', `command=${program}`, '--budget']
+    const id = await house.spawn('small', ...claude, 'usd=1')
+    const { exit, stderr } = await house.run(['send', 'small', 'work'])
+    expect(stderr).toContain('the budget of small, usd=1: $1.1 used')
+    expect(stderr).toContain('substrat approve small --add usd=1.1;')
+    expect(exit).toBe(5)
+    expect(house.kinds(id)).toContain('model.failed')
+    await house.spawn('large', ...claude, 'usd=100')
+    const other = await house.run(['send', 'large', 'work'])
+    expect(other.stderr).toContain(
+      'the turn of large failed: claude stopped its turn at its limit in dollars',
+    )
+    expect(other.exit).not.toBe(5)
   })
 
   test('is copied by a fork, with a count of its own', async () => {

@@ -4,6 +4,12 @@ import { failureOfResult } from '../../plugins/provider-claude-code/src/failure.
 
 const SIGNS = { error: undefined, limit: undefined, hasBegun: true, said: '' }
 
+test('its limit in dollars is a limit of the budget, and no fault of the provider', () => {
+  const { failure, message } = failureOfResult({ is_error: true, subtype: 'error_max_budget_usd' }, SIGNS)
+  expect(failure).toEqual({ type: 'crashed', budget_reached: true })
+  expect(message).toContain('--max-budget-usd')
+})
+
 test.each([
   [500, undefined, 'server_error'],
   [502, undefined, 'server_error'],

@@ -46,6 +46,11 @@ export function failureOfResult(result: JsonObject, signs: Signs, now = Date.now
 }
 
 function failureByCause(result: JsonObject, signs: Signs, now: number): ProviderFailure {
+  if (result.subtype === 'error_max_budget_usd') {
+    const failed = failure('crashed', 'claude stopped its turn at its limit in dollars, --max-budget-usd')
+    failed.failure.budget_reached = true
+    return failed
+  }
   const said = wordsOf(result)
   const status = countOf(result.api_error_status)
   const byCode =
@@ -75,7 +80,7 @@ function endedBecause(result: JsonObject): FailureType | undefined {
   if (terminal_reason === 'prompt_too_long') return 'overflow'
   // The user set this limit, so a retry would reach it again.
   if (terminal_reason === 'max_turns' || subtype === 'error_max_turns') return 'invalid'
-  return subtype === 'error_max_budget_usd' ? 'invalid' : undefined
+  return undefined
 }
 
 function wordsOf({ result, errors }: JsonObject): string {

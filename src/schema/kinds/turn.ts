@@ -78,6 +78,7 @@ export const run = {
     clock: reading.optional(),
     why: text.optional().describe('The error behind `not_before`. With `budget`: the cap that is reached.'),
     needs: amounts.optional().describe('With `budget`: the most that the next request may use.'),
+    missing: amounts.optional().describe('With `budget`: how much more the caps must allow for it.'),
     ...programUsage,
   }),
   'run.completed': kind('The turn ended with its reply.', {

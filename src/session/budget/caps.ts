@@ -75,6 +75,16 @@ export function formatCaps(caps: Cap[]): string {
   return caps.map(formatCap).join(',')
 }
 
+/** As `parseAmounts` reads them, never less. */
+export function formatAmounts(amounts: Amounts): string {
+  return formatCaps(
+    BUDGET_UNITS.flatMap((unit) => {
+      const max = amounts[FIELDS[unit]] ?? 0
+      return max > 0 ? [{ unit, max }] : []
+    }),
+  )
+}
+
 export function formatCap({ unit, max, per }: Cap): string {
   return `${unit}=${formatMax(unit, max)}${per === undefined ? '' : `/${per}`}`
 }

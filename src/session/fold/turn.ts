@@ -98,8 +98,16 @@ function waitOf(record: NewRecord<'run.waiting'>, at: Location): Wait {
   }
 }
 
-function budgetOf({ why, needs }: NewRecord<'run.waiting'>): Pick<Wait, 'why' | 'needs'> {
-  return { ...(why === undefined ? {} : { why }), ...(needs === undefined ? {} : { needs }) }
+function budgetOf({
+  why,
+  needs,
+  missing,
+}: NewRecord<'run.waiting'>): Pick<Wait, 'why' | 'needs' | 'missing'> {
+  return {
+    ...(why === undefined ? {} : { why }),
+    ...(needs === undefined ? {} : { needs }),
+    ...(missing === undefined ? {} : { missing }),
+  }
 }
 
 export function foldResumed(run: Run, record: NewRecord<'run.resumed'>, tokens: TokenEntry[]): Run {

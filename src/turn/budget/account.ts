@@ -75,7 +75,8 @@ export function usedOf(
   for (const { agentId, windows, hold } of entries) {
     const found = windows[per ?? 'total']
     if (agentId === except || found === undefined || found.id !== window) continue
-    spent += found.spent[field] ?? 0
+    // More than it has used was granted to this agent alone.
+    spent += Math.max(0, found.spent[field] ?? 0)
     const amount = hold?.[field] ?? 0
     if (amount > 0) held.set(agentId, amount)
   }

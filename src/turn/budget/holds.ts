@@ -122,6 +122,17 @@ export class Holds {
     return { type: 'over_budget', ...over, token: this.owner.newToken(this.expiryOf(over)) }
   }
 
+  /** The cap that the program's next turn would exceed after these records. The limit of its turn can be below every cap. */
+  async overAfter(records: NewRecord[]): Promise<OverBudget | undefined> {
+    const { run } = this.session.state
+    if (run === null || !this.appliesNow()) return undefined
+    const own = this.session.encode(records).state.budget
+    const reserved = await this.reserve({ ...this.wantedOfProgram(run.run_id), own })
+    if (reserved.type !== 'over' && reserved.type !== 'busy') return undefined
+    const { type: _, ...over } = reserved
+    return { type: 'over_budget', ...over, token: this.owner.newToken(this.expiryOf(over)) }
+  }
+
   private async reserve(wanted: Wanted): Promise<Reserved> {
     const { budget } = this.ports
     if (budget === undefined) return { type: 'none' }

@@ -9,7 +9,7 @@ import { clock } from '../../clock.js'
 import { assert, SubstratError } from '../../errors.js'
 import type { Amounts, BudgetState, Cap, WindowIds } from '../../schema/budget.js'
 import { endOfWindow, windowsNow } from '../../session/budget/calendar.js'
-import { amountText, formatCap } from '../../session/budget/caps.js'
+import { amountText, FIELDS, formatCap } from '../../session/budget/caps.js'
 import { held, unanswered } from '../../session/fold/budget.js'
 import type { NewRecord } from '../../session/records.js'
 import type { Session } from '../../session/session.js'
@@ -45,6 +45,8 @@ export interface Over {
   /** When its window refills. Null: it does not. */
   notBefore: string | null
   needs: Amounts
+  /** How much more the caps must allow for it. */
+  missing: Amounts
 }
 
 export class TurnBudget {
@@ -67,6 +69,11 @@ export class TurnBudget {
   /** For a turn that has begun without a cap. Looks at the agents above and the settings. */
   get applies(): boolean {
     return this.lookUp().length > 0
+  }
+
+  /** Whether a cap over the agent counts the unit. */
+  counts(unit: Cap['unit']): boolean {
+    return hasUnit(this.scopes, unit)
   }
 
   private lookUp(): Scope[] {
@@ -199,8 +206,15 @@ export class TurnBudget {
     )
     const last = ends.includes(undefined) ? null : Math.max(...(ends as number[]))
     const why = excessText(first)
-    if (isBusy) return { type: 'busy', why, notBefore: new Date(clock.now()).toISOString(), needs }
-    return { type: 'over', why, notBefore: last === null ? null : new Date(last).toISOString(), needs }
+    const missing = missingIn(excesses)
+    if (isBusy) return { type: 'busy', why, notBefore: new Date(clock.now()).toISOString(), needs, missing }
+    return {
+      type: 'over',
+      why,
+      notBefore: last === null ? null : new Date(last).toISOString(),
+      needs,
+      missing,
+    }
   }
 }
 
@@ -231,6 +245,18 @@ function unknownUseError({ path }: Scope, [agentId = '']: string[]): SubstratErr
 function roomIn({ excesses }: Verdict): number | undefined {
   if (excesses.some(({ cap }) => cap.unit !== 'tokens')) return undefined
   return Math.min(...excesses.map(({ cap, spent, held: others }) => cap.max - spent - others))
+}
+
+/** The amounts that suffice now, in whole cents and whole units. */
+function missingIn(excesses: Excess[]): Amounts {
+  const missing: Amounts = {}
+  for (const { cap, spent, held: others, next } of excesses) {
+    const [field, scale] = [FIELDS[cap.unit], cap.unit === 'usd' ? 100 : 1]
+    const amount =
+      Math.max(1, Math.ceil(Math.round((spent + others + next - cap.max) * scale * 1e6) / 1e6)) / scale
+    missing[field] = Math.max(missing[field] ?? 0, amount)
+  }
+  return missing
 }
 
 function withEntry({ changed }: Known, entry: AccountEntry): AccountEntry[] {

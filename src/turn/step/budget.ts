@@ -1,4 +1,5 @@
 /** The steps of a turn that waits for a budget. */
+import type { Used } from '../../schema/types.js'
 import type { NewRecord } from '../../session/records.js'
 import type { Run, State } from '../../session/state.js'
 import type { Over } from '../budget/turn-budget.js'
@@ -9,10 +10,11 @@ import type { Step, ToolPolicy, TurnEvent } from './turn-event.js'
 
 export function overBudgetRecords(
   run_id: string,
-  { token, why, notBefore, needs }: Over & { token: MintedToken },
+  { token, why, notBefore, needs, missing }: Over & { token: MintedToken },
+  used: Used = {},
 ): NewRecord[] {
   const refill = notBefore === null ? {} : { not_before: notBefore }
-  return waitRecords(run_id, 'budget', token, undefined, {}, { why, needs, ...refill })
+  return waitRecords(run_id, 'budget', token, undefined, used, { why, needs, missing, ...refill })
 }
 
 /** A denial ends the turn. With an approval it goes on, and the next request is checked against the raised caps. */

@@ -89,7 +89,13 @@ export function step(state: State, event: TurnEvent, policy: ToolPolicy): Step {
     case 'shortened':
       return askStep([triedRecord(run_id, event.shorter)], run_id, 'model')
     case 'over_budget':
-      return { records: overBudgetRecords(run_id, event) }
+      if (event.ended === undefined) return { records: overBudgetRecords(run_id, event) }
+      return {
+        records: [
+          modelFailure(run_id, { error: event.ended.error }, null),
+          ...overBudgetRecords(run_id, event, usedFields(event.ended)),
+        ],
+      }
     case 'retry':
       return askStep([], run_id, 'model')
     case 'tool_launched': {

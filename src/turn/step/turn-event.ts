@@ -178,8 +178,8 @@ export type TurnEvent =
       droppedInARow?: number
     } & ErrorDetail)
   | { type: 'retry' }
-  /** A cap over the agent does not allow the next request. */
-  | ({ type: 'over_budget'; token: MintedToken } & Over)
+  /** A cap over the agent does not allow the next request. `ended`: how the program's turn ended. */
+  | ({ type: 'over_budget'; token: MintedToken; ended?: { error: RunError } & Used } & Over)
   /** The next request sends a shorter conversation. */
   | { type: 'shortened'; shorter: Shorter }
   /** `attempt`: only if the call runs again. */

@@ -77,6 +77,21 @@ describe('a request', () => {
   })
 })
 
+test('a grant of one agent is of no use to another one', async () => {
+  const store = tempStore()
+  const lead = await agent(store, tokens(100))
+  const [a, b] = [await agent(store, [], lead.id), await agent(store, [], lead.id)]
+  await ask(a, 60)
+  await answer(a, 60)
+  a.append([
+    { kind: 'budget.granted', run_id: a.state.run?.run_id as string, amounts: { tokens: 500 }, windows: {} },
+  ])
+  await TurnBudget.of(a, rules(), 'test')?.publish()
+  expect((await ask(b, 101)).type).toBe('over')
+  expect((await ask(a, 530)).type).toBe('held')
+  for (const session of [lead, a, b]) await session.abandon()
+})
+
 describe('a process that dies', () => {
   test('before its record leaves an entry that refuses no other agent', async () => {
     const store = tempStore()
