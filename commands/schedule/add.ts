@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { agent, duration, time } from '../../src/command/flags.js'
+import { agent, duration, end } from '../../src/command/flags.js'
 import { WritingCommand } from '../../src/command/writing.js'
 import { readMessage } from '../../src/console/input.js'
 import { nextText } from '../../src/console/print/schedule-text.js'
@@ -48,7 +48,7 @@ export default class ScheduleAdd extends WritingCommand {
       description:
         'what to do about slots during the turn of an earlier slot. skip: none; queue: a turn after it',
     })(),
-    until: time({ description: 'have no slot after this time, or this long from now; default: no end' }),
+    until: end({ description: 'have no slot after this time, or this long from now; default: no end' }),
     jitter: duration({
       description:
         'begin each slot up to this much later; every command computes the same delay for a slot; default: 0',
@@ -68,6 +68,7 @@ export default class ScheduleAdd extends WritingCommand {
       missed: flags.missed,
       overlap: flags.overlap,
       until: flags.until?.at ?? null,
+      until_after_ms: flags.until?.afterMs,
       jitter_ms: flags.jitter ?? 0,
     })
     const { schedule, changed, replaced } = result

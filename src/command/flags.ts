@@ -217,6 +217,15 @@ export const time = custom<DueTime>({
   },
 })
 
+/** The same, with the duration if the user wrote one. */
+export const end = custom<{ at: string; afterMs: number | undefined }>({
+  helpValue: '10m|2026-11-20T10:00:00Z',
+  async parse(text, context, options) {
+    const { at } = (await time().parse(text, context, options as never)) as DueTime
+    return { at, afterMs: parseDuration(text) }
+  },
+})
+
 /** A time, or an age before now. Parses to ISO 8601. */
 export const since = custom<string>({
   helpValue: '24h|7d|2026-11-20',

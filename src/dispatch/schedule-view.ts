@@ -40,7 +40,7 @@ export function scheduleNamed(state: State, word: string): Schedule {
   throw new SubstratError('USAGE', `${state.path} has no schedule ${JSON.stringify(word)}`, {
     hint:
       names === ''
-        ? `set one: substrat schedule add ${wordOf(state)} '0 7 * * *' '…'`
+        ? 'set one; for how, see: substrat schedule add --help'
         : `name one of ${names}: substrat schedule list ${wordOf(state)}`,
     facts: { agent_id: state.id },
   })

@@ -11,7 +11,7 @@ export interface When extends Calendar {
   everyMs: number
 }
 
-/** `line`: the command to type, with another WHEN. Throws USAGE. */
+/** `line`: the command to type, with another WHEN, or without `--until`. Throws USAGE. */
 export function parseWhen(
   when: string,
   {
@@ -19,7 +19,7 @@ export function parseWhen(
     from,
     until,
     line,
-  }: { zone: string; from: string; until: string | null; line(when: string): string },
+  }: { zone: string; from: string; until: string | null; line(when: string, isUnbounded?: boolean): string },
 ): When {
   const calendar = calendarOf(when.trim(), line)
   const schedule = { calendar, time_zone: zone, until: null }
@@ -44,7 +44,7 @@ export function parseWhen(
       'USAGE',
       `the first slot of ${JSON.stringify(when)}, ${first}, is after --until`,
       {
-        hint: `leave out --until: ${line(when)}`,
+        hint: `leave out --until: ${line(when, true)}`,
       },
     )
   return { calendar, time_zone: zone, first, everyMs: shortestGap(schedule, first) }

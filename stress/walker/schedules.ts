@@ -47,6 +47,9 @@ export const SCHEDULES: History[] = [
   row('SESSION_STATE', 'a terminated agent is to have a schedule', "schedule add ID '0 7 * * *' go", {
     prepare: ended,
   }),
+  row('SESSION_STATE', 'the schedule of a terminated agent is to be changed', 'schedule pause ID daily', {
+    prepare: endedDaily,
+  }),
   row('GATED', 'the message of a schedule is for a gated agent', 'schedule run-now a daily', {
     prepare: withDaily(gated),
   }),

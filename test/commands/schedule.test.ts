@@ -122,3 +122,50 @@ describe.concurrent('schedule', () => {
     },
   )
 })
+
+describe('schedule, one test after the other', () => {
+  test('add changes nothing when it is repeated with a duration for --until', async () => {
+    const { house } = await houseWithDaily()
+    const add = ['schedule', 'add', 'report', 'every 1h', 'hi', '--json', '--until']
+    const changes = [(await house.ok(...add, '3h')).json.changed, (await house.ok(...add, '3h')).json.changed]
+    expect(changes).toEqual([true, false])
+    expect((await house.ok(...add, '9h')).json.changed).toBe(true)
+  })
+
+  test('a refused name has a free one in the hint, with each flag of the command', async () => {
+    const { house } = await houseWithDaily()
+    const more = ['--missed', 'all', '--overlap', 'queue', '--jitter', '5m', '--until', '9h', '--tz', 'UTC']
+    await house.ok('schedule', 'add', 'report', 'every 1h', 'hi', '--name', 'my-job')
+    const { stderr } = await house.run([
+      'schedule',
+      'add',
+      'report',
+      'every 1h',
+      'hi',
+      '--name',
+      'my job',
+      ...more,
+    ])
+    expect(stderr).toContain(
+      "substrat schedule add report 'every 1h' hi --name my-job-2 --tz UTC --missed all --overlap queue --until 32400s --jitter 300s",
+    )
+    const long = await house.run(['schedule', 'add', 'report', 'every 61m', '-'], { stdin: 'x\ny' })
+    expect(long.stderr).toContain("substrat schedule add report 'every 1h' - < message.txt")
+  })
+
+  test('a schedule that replaces a paused one is paused', async () => {
+    const { house } = await houseWithDaily()
+    await house.ok('schedule', 'pause', 'report', 'daily')
+    await house.ok('schedule', 'add', 'report', '0 8 * * *', 'Report.', '--name', 'daily')
+    expect(await schedulesIn(house)).toMatchObject([{ when: '0 8 * * *', state: 'paused' }])
+  })
+
+  test('the schedules of a terminated agent cannot be changed', async () => {
+    const { house, id } = await houseWithDaily()
+    await house.ok('terminate', 'report')
+    for (const verb of ['pause', 'resume', 'remove']) {
+      const { exit, stderr } = await house.run(['schedule', verb, id, 'daily'])
+      expect([exit, stderr]).toEqual([13, expect.stringContaining('its schedules ended with it')])
+    }
+  })
+})
