@@ -19,6 +19,12 @@ export interface Refusal {
 const FREE = ['rate_limit', 'overloaded', 'authentication', 'billing', 'misconfigured', 'invalid', 'overflow']
 const NEVER = '9999'
 
+/** A service charges for an answer that began, also if an error ends it. */
+function isFree(record: SessionRecord & { kind: 'model.failed' }): boolean {
+  const hasBegun = record.answer_began === true || record.usage !== undefined || record.model !== undefined
+  return !hasBegun && FREE.includes(record.error.type)
+}
+
 export function holdsIn(agent: string, records: SessionRecord[]): Hold[] {
   const holds: Hold[] = []
   let open: Hold | undefined
@@ -38,7 +44,7 @@ export function holdsIn(agent: string, records: SessionRecord[]): Hold[] {
         break
       }
       case 'model.failed':
-        end(record.ts, FREE.includes(record.error.type) ? 0 : (open?.held ?? 0))
+        end(record.ts, isFree(record) ? 0 : (open?.held ?? 0))
         break
       case 'run.failed':
       case 'run.cancelled':

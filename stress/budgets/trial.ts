@@ -133,6 +133,7 @@ export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialRe
       caps.push({ at: new Date().toISOString(), max })
       await must(run('set', 'lead', '--budget', `tokens=${max}`))
     }
+    caps.push(await reachCap(run))
     const slackMs = databases === undefined ? SLACK_MS : LEASE_MS
     const judged = judgeHome(home, { caps, killsAt, excess: longer ? server.excess : 0, slackMs })
     violations.push(...judged.violations)
@@ -142,7 +143,7 @@ export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialRe
     const { charged, excess, requests } = server
     return {
       ...{ kills: killsAt.length, rounds: round, requests, charged, excess },
-      ...{ cap: caps.at(-2)?.max ?? 0, refusals: judged.refusals, violations },
+      ...{ cap: caps.at(-3)?.max ?? 0, refusals: judged.refusals, violations },
     }
   } finally {
     server.stop()
@@ -150,6 +151,17 @@ export async function runTrial(lab: Lab, options: TrialOptions): Promise<TrialRe
     if (databases === undefined) lab.removeHome(home)
     else await databases.remove(home)
   }
+}
+
+/** Lowers the cap to just above its use, so that the next request must be refused, however fast the rounds were. */
+async function reachCap(run: (...argv: string[]) => ReturnType<Lab['run']>): Promise<CapChange> {
+  await run('recover', '--all', '--continue', 'all')
+  const shown = await run('show', 'lead', '--json')
+  const max = Math.ceil(JSON.parse(shown.stdout).budgets[0].spent) + 1
+  const change = { at: new Date().toISOString(), max }
+  await must(run('set', 'lead', '--budget', `tokens=${max}`))
+  await run('send', 'lead/c0', 'over the cap', '--key', 'over')
+  return change
 }
 
 async function must(running: ReturnType<Lab['run']>): Promise<void> {

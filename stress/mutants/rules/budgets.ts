@@ -23,9 +23,24 @@ export const BUDGETS: Mutant[] = [
     suites: ['turn/budget/turn-budget', 'commands/budgets'],
   },
   {
+    name: 'a budget knows only the parent of an agent, and no agent above that',
+    edits: [['id = state?.parent ?? null', 'id = null']],
+    suites: ['turn/budget/turn-budget', 'turn/budget/accounts'],
+  },
+  {
+    name: 'an agent with a damaged log counts as nothing',
+    edits: [['return last ?? []', 'return []']],
+    suites: ['turn/budget/accounts'],
+  },
+  {
+    name: 'an answer that began costs nothing if a refusal ends it',
+    edits: [['return !hasBegun && FREE.includes(error.type)', 'return FREE.includes(error.type)']],
+    suites: ['session/fold/budget'],
+  },
+  {
     name: 'an account of another boot is trusted',
-    edits: [['head?.boot === ownIdentity().kernel_boot_id && !entries.includes(undefined)', 'true']],
-    suites: ['turn/budget/turn-budget', 'storage/conformance'],
+    edits: [['isOurs && !entries.includes(undefined)', 'true']],
+    suites: ['turn/budget/turn-budget', 'turn/budget/accounts', 'storage/conformance'],
   },
   {
     name: 'an entry of a dead process is not read from its log',
@@ -41,8 +56,8 @@ export const BUDGETS: Mutant[] = [
     name: 'a hold of an agent above is waited for',
     edits: [
       [
-        'if (round(spent + stays + next) > cap.max) isBusy = false',
-        'if (round(spent + next) > cap.max) isBusy = false',
+        '? round(spent + stays) >= cap.max : round(spent + stays + next) > cap.max',
+        '? round(spent) >= cap.max : round(spent + next) > cap.max',
       ],
     ],
     suites: ['turn/budget/turn-budget'],
