@@ -31,6 +31,8 @@ export interface TickerTrouble {
   detail: string
   /** The commands to run. */
   next: string
+  /** A clock that was ahead, not a missing command. Nothing is wrong with the home then. */
+  isAhead?: true
 }
 
 /** Why slots of these agents are late: no such command ran for longer than the shortest schedule, or the clock was ahead. */
@@ -73,6 +75,7 @@ function aheadTrouble(
       return {
         detail: `schedule ${schedule.name} of ${state.path} has no slot until ${next_at}: the clock was ahead, and the slots before are accounted for`,
         next: `see it: substrat schedule show ${wordOf(state)} ${shellWord(schedule.name)}`,
+        isAhead: true,
       }
     }
   }

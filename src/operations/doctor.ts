@@ -119,7 +119,7 @@ async function lookAt(root: string, options: DoctorOptions): Promise<Examination
   }
   await checkPlugins(plugins, examination.states.values(), found)
   const late = store === undefined ? undefined : tickerTrouble(store, [...examination.states.values()])
-  if (late !== undefined)
+  if (late !== undefined && late.isAhead === undefined)
     examination.findings.push({
       agent_id: null,
       invariant: 'a command begins the due turns of schedules',

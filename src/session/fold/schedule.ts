@@ -107,7 +107,7 @@ export function withPreventedSlots(schedules: Schedule[], record: SessionRecord,
     case 'agent.ungated':
       return gate.isGated ? end() : schedules
     case 'agent.permitted':
-      return gate.isGated && gate.permits === 0 ? end() : schedules
+      return !gate.isGated || gate.permits > 0 ? schedules : end()
     case 'session.configured':
       if (record.hold === true && !hold) return begin('hold')
       return record.hold === false && hold ? end() : schedules
