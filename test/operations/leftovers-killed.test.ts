@@ -177,7 +177,7 @@ describe('a terminated agent has no stop request', () => {
     holder.append(beginning(holder, randomUUID(), 'hello'))
     let closing: Promise<void> | undefined
     withFaults(({ point }) => {
-      if (point !== 'request.put' || closing !== undefined) return undefined
+      if (point !== 'request.link' || closing !== undefined) return undefined
       closing = Promise.resolve()
       terminateSession(holder, cancelRecords(holder.state, 'terminated'))
       closing = holder.close(() => false)
