@@ -55,6 +55,7 @@ const PROCESS = new Set([
   'start_time',
   'kernel_boot_id',
   'pid_namespace',
+  'actor',
   'host_id',
   'host_name',
 ])
