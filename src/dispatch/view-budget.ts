@@ -19,7 +19,9 @@ export function ownBudget(store: Store, { id, path, budget }: Capped): BudgetUse
 /** All caps over the agent: the home's, those of the agents above it, and its own. */
 export function budgetsOver(store: Store, state: State): BudgetUse[] {
   if (!mayHaveCaps(store)) return []
-  return scopesOver(store, state, rulesOf(store)).flatMap((scope) => usesOf(store, scope))
+  // The settings are read only in a home with an account: a home without budgets pays nothing.
+  const rules = store.accounts?.isUsed === true ? rulesOf(store) : { caps: [] }
+  return scopesOver(store, state, rules).flatMap((scope) => usesOf(store, scope))
 }
 
 export function homeBudget(store: Store): BudgetUse[] {
@@ -45,9 +47,15 @@ function usesOf(store: Store, { id, path, caps }: Scope): BudgetUse[] {
 /** The rules with the caps of the home as they are now. A read of the settings of a database would cost each request a statement. */
 export function withCapsNow(store: Store, rules: BudgetRules): BudgetRules {
   if (store.accounts?.isDeletable !== true) return rules
+  // The command has just read them: only its later requests read them again.
+  let isRead = true
   return {
     ...rules,
     get caps() {
+      if (isRead) {
+        isRead = false
+        return rules.caps
+      }
       const text = settingOf(store, 'budget', 'SUBSTRAT_BUDGET', () => undefined)
       const caps = text === undefined ? rules.caps : parseCaps(text)
       return typeof caps === 'string' ? rules.caps : caps
